@@ -1,0 +1,113 @@
+"""The database: opened or made, its SQL files run in order, its derived tables built anew after a load."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rtrace_analytics.errors import DatabaseError
+
+if TYPE_CHECKING:
+    import duckdb
+
+FORMAT = 1
+_STORAGE = "v1.5.0"  # what the duckdb command line that people can install opens
+_STEP = re.compile(r"^-- step: (\w+)$", re.M)
+
+
+def sql_folder() -> Path:
+    """The folder of SQL files: beside the package in a checkout, inside it in a wheel."""
+    package = Path(__file__).parent
+    inside = package / "sql"
+    return inside if inside.is_dir() else package.parent / "sql"
+
+
+def run_file(con: "duckdb.DuckDBPyConnection", path: Path) -> None:
+    """Run one SQL file; a failure names the file and the statement."""
+    for statement in con.extract_statements(path.read_text(encoding="utf-8")):
+        run_statement(con, statement.query, path.name)
+
+
+def run_statement(con: "duckdb.DuckDBPyConnection", statement: str, source: str, parameters: Any = None) -> Any:
+    """Run one statement of ours; a failure bears the statement and the name of its source."""
+    import duckdb
+
+    try:
+        return con.execute(statement, parameters)
+    except duckdb.Error as error:
+        if isinstance(error, (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.InterruptException)):
+            raise
+        raise DatabaseError(f"{source}: {error}\nin: {statement.strip()}") from error
+
+
+def steps(name: str) -> dict[str, str]:
+    """The named steps of an SQL file (`-- step: name` begins one), name to text."""
+    parts = _STEP.split((sql_folder() / name).read_text(encoding="utf-8"))
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def connect(path: str | Path | None = None, *, read_only: bool = False) -> "duckdb.DuckDBPyConnection":
+    """Open (or make) a database, in memory where `path` is None; errors are one line with the way out."""
+    import duckdb
+
+    where = ":memory:" if path is None else str(path)
+    config: dict[str, Any] = {"enable_progress_bar": "false"}
+    if path is not None and not read_only:
+        config["storage_compatibility_version"] = _STORAGE
+    if path is not None and not read_only and not Path(path).absolute().parent.is_dir():
+        raise DatabaseError(f"no folder {str(Path(path).absolute().parent)!r} for the database: make it first")
+    if read_only and path is not None and not Path(path).exists():
+        raise DatabaseError(f"no database {where!r}: make it with `rtrace load PATH... --db {where}`")
+    try:
+        con = duckdb.connect(where, read_only=read_only, config=config)
+    except duckdb.IOException as error:
+        raise DatabaseError(_why_not_open(where, str(error))) from error
+    except duckdb.Error as error:
+        raise DatabaseError(f"{where!r} cannot be opened: {str(error).splitlines()[0]}") from error
+    try:
+        _check_or_make(con, where, read_only)
+    except BaseException:
+        con.close()
+        raise
+    return con
+
+
+def _why_not_open(where: str, error: str) -> str:
+    if "lock" in error.lower():
+        holder = re.search(r"held in (.+?)(?: by user [^.]*)?\. ", error + " ")
+        by = f" by {holder[1]}" if holder else " by another process"
+        return f"database {where!r} is locked{by}: close it there (`traces.close()`, or end that process) and try again"
+    return f"{where!r} is not a DuckDB database that can be opened here: {error.splitlines()[0]}"
+
+
+def _check_or_make(con: "duckdb.DuckDBPyConnection", where: str, read_only: bool) -> None:
+    tables = {name for (name,) in con.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+    if "_about" not in tables:
+        if tables or read_only:
+            raise DatabaseError(f"{where!r} is a DuckDB database, but not of rtrace: name another file")
+        make(con)
+        return
+    found = con.execute("SELECT value FROM _about WHERE name = 'format'").fetchall()
+    if found != [(str(FORMAT),)]:
+        seen = found[0][0] if found else "none"
+        raise DatabaseError(f"{where!r} has database format {seen}, this rtrace reads {FORMAT}: load the traces anew")
+
+
+def make(con: "duckdb.DuckDBPyConnection") -> None:
+    """Make tables and views in an empty database, all or nothing."""
+    con.execute("BEGIN")
+    for path in sorted(sql_folder().glob("[0-9]*.sql")):
+        run_file(con, path)
+    con.execute("INSERT INTO _about VALUES ('format', ?)", [str(FORMAT)])
+    con.execute("COMMIT")
+
+
+def derive(con: "duckdb.DuckDBPyConnection", experiments: Sequence[str]) -> None:
+    """Build the derived tables of these experiments anew from `events`; the caller holds the transaction."""
+    con.execute("DELETE FROM _touched")
+    con.executemany("INSERT INTO _touched VALUES (?)", [[name] for name in experiments])
+    for name, text in steps("load.sql").items():
+        if name.startswith("derive"):
+            for statement in con.extract_statements(text):
+                run_statement(con, statement.query, f"load.sql, step {name}")
+    con.execute("DELETE FROM _touched")
