@@ -51,9 +51,7 @@ def connect(path: str | Path | None = None, *, read_only: bool = False) -> "duck
     import duckdb
 
     where = ":memory:" if path is None else str(path)
-    config: dict[str, Any] = {"enable_progress_bar": "false"}
-    if path is not None and not read_only:
-        config["storage_compatibility_version"] = _STORAGE
+    config = {} if path is None or read_only else {"storage_compatibility_version": _STORAGE}
     if path is not None and not read_only and not Path(path).absolute().parent.is_dir():
         raise DatabaseError(f"no folder {str(Path(path).absolute().parent)!r} for the database: make it first")
     if read_only and path is not None and not Path(path).exists():
@@ -65,6 +63,7 @@ def connect(path: str | Path | None = None, *, read_only: bool = False) -> "duck
     except duckdb.Error as error:
         raise DatabaseError(f"{where!r} cannot be opened: {str(error).splitlines()[0]}") from error
     try:
+        con.execute("SET enable_progress_bar = false")  # it can land in piped output
         _check_or_make(con, where, read_only)
     except BaseException:
         con.close()
@@ -105,7 +104,7 @@ def make(con: "duckdb.DuckDBPyConnection") -> None:
 def derive(con: "duckdb.DuckDBPyConnection", experiments: Sequence[str]) -> None:
     """Build the derived tables of these experiments anew from `events`; the caller holds the transaction."""
     con.execute("DELETE FROM _touched")
-    con.executemany("INSERT INTO _touched VALUES (?)", [[name] for name in experiments])
+    con.execute("INSERT INTO _touched SELECT unnest(?::VARCHAR[])", [list(experiments)])
     for name, text in steps("load.sql").items():
         if name.startswith("derive"):
             for statement in con.extract_statements(text):
