@@ -15,7 +15,7 @@ SELECT experiment, run, arg_min(t, seq) AS first_t, max(t) AS last_t, max_by(seq
 FROM events WHERE experiment IN (SELECT experiment FROM _touched)
 GROUP BY experiment, run;
 
--- next_*: the next dispatch of the sibling in the run. close_t: when a later line of the run first seals, finalizes
+-- end_kind is NULL while open, end_t is then the bound. next_seq: the next dispatch of the sibling in the run. close_t: when a later line of the run first seals, finalizes
 -- or discards the group. discarded: a discard of the group came after the seal, the sibling not dispatched between.
 CREATE TABLE IF NOT EXISTS _spans(
     experiment VARCHAR, run VARCHAR, seq BIGINT, group_key VARCHAR, prompt_id VARCHAR, generation_index INTEGER,
@@ -94,9 +94,19 @@ WITH own AS (  -- dispatches and what may end them by name
            CASE WHEN by_group IS NOT NULL THEN CASE by_group.event WHEN 'group_sealed' THEN 'sealed' ELSE 'discarded' END
                 WHEN is_superseded THEN 'superseded' ELSE end_kind END AS end_kind
     FROM with_ends
+), bounds AS (  -- what nothing ends ran at least until the greatest t of its run on or after its own line
+    SELECT f.experiment, f.run, f.seq, max(e.t) AS t
+    FROM first_end f
+    JOIN _runs r ON r.experiment = f.experiment AND r.run = f.run AND r.last_t_seq < f.seq
+    JOIN events e ON e.experiment = f.experiment AND e.run = f.run AND e.seq >= f.seq
+    WHERE f.end_kind IS NULL
+    GROUP BY ALL
 )
-SELECT experiment, run, seq, group_key, prompt_id, generation_index, attempt, weight_version, start_t, end_seq, end_t,
-       end_kind, next_seq, list_min(list_transform(later, lambda l: l.t)) AS close_t,
-       end_kind = 'sealed' AND len(list_filter(later, lambda l: l.event = 'group_discarded' AND l.seq > end_seq
-           AND (next_seq IS NULL OR l.seq < next_seq))) > 0 AS discarded
-FROM first_end;
+SELECT f.experiment, f.run, f.seq, f.group_key, f.prompt_id, f.generation_index, f.attempt, f.weight_version, f.start_t,
+       f.end_seq, CASE WHEN f.end_kind IS NULL THEN coalesce(b.t, r.last_t) ELSE f.end_t END AS end_t, f.end_kind,
+       f.next_seq, list_min(list_transform(f.later, lambda l: l.t)) AS close_t,
+       f.end_kind = 'sealed' AND len(list_filter(f.later, lambda l: l.event = 'group_discarded' AND l.seq > f.end_seq
+           AND (f.next_seq IS NULL OR l.seq < f.next_seq))) > 0 AS discarded
+FROM first_end f
+JOIN _runs r ON r.experiment = f.experiment AND r.run = f.run
+LEFT JOIN bounds b ON b.experiment = f.experiment AND b.run = f.run AND b.seq = f.seq;
