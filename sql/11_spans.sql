@@ -2,15 +2,18 @@
 
 CREATE TABLE IF NOT EXISTS _runs(
     experiment VARCHAR, run VARCHAR, first_t DOUBLE, last_t DOUBLE, last_t_seq BIGINT, events BIGINT,
-    first_dispatch_seq BIGINT, first_dispatch_t DOUBLE, last_act_t DOUBLE, publications BIGINT);
+    last_seq BIGINT, first_dispatch_seq BIGINT, first_dispatch_t DOUBLE, last_act_t DOUBLE, dispatches BIGINT, seals BIGINT,
+    publications BIGINT);
 
 -- One row per run. last_act_t: its last dispatch or publication, by which a fork is told from a stopped run.
 CREATE OR REPLACE VIEW _runs_now AS
 SELECT experiment, run, arg_min(t, seq) AS first_t, max(t) AS last_t, max_by(seq, (t, seq)) AS last_t_seq,
-       count(*) AS events,
+       count(*) AS events, max(seq) AS last_seq,
        min(seq) FILTER (event = 'attempt_dispatched') AS first_dispatch_seq,
        arg_min(t, seq) FILTER (event = 'attempt_dispatched') AS first_dispatch_t,
        max(t) FILTER (event IN ('attempt_dispatched', 'snapshot_published')) AS last_act_t,
+       count(*) FILTER (event = 'attempt_dispatched') AS dispatches,
+       count(*) FILTER (event = 'attempt_sealed') AS seals,
        count(*) FILTER (event = 'snapshot_published') AS publications
 FROM events WHERE experiment IN (SELECT experiment FROM _touched)
 GROUP BY experiment, run;
@@ -20,7 +23,7 @@ GROUP BY experiment, run;
 CREATE TABLE IF NOT EXISTS _spans(
     experiment VARCHAR, run VARCHAR, seq BIGINT, group_key VARCHAR, prompt_id VARCHAR, generation_index INTEGER,
     attempt INTEGER, weight_version BIGINT, start_t DOUBLE, end_seq BIGINT, end_t DOUBLE, end_kind VARCHAR,
-    next_seq BIGINT, close_t DOUBLE, discarded BOOLEAN);
+    next_seq BIGINT, close_t DOUBLE, discarded BOOLEAN, by_group BOOLEAN);
 
 CREATE OR REPLACE VIEW _spans_now AS
 WITH own AS (  -- dispatches and what may end them by name
@@ -106,7 +109,8 @@ SELECT f.experiment, f.run, f.seq, f.group_key, f.prompt_id, f.generation_index,
        f.end_seq, CASE WHEN f.end_kind IS NULL THEN coalesce(b.t, r.last_t) ELSE f.end_t END AS end_t, f.end_kind,
        f.next_seq, list_min(list_transform(f.later, lambda l: l.t)) AS close_t,
        f.end_kind = 'sealed' AND len(list_filter(f.later, lambda l: l.event = 'group_discarded' AND l.seq > f.end_seq
-           AND (f.next_seq IS NULL OR l.seq < f.next_seq))) > 0 AS discarded
+           AND (f.next_seq IS NULL OR l.seq < f.next_seq))) > 0 AS discarded,
+       f.by_group IS NOT NULL AS by_group
 FROM first_end f
 JOIN _runs r ON r.experiment = f.experiment AND r.run = f.run
 LEFT JOIN bounds b ON b.experiment = f.experiment AND b.run = f.run AND b.seq = f.seq;
