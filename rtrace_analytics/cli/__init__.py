@@ -1,21 +1,26 @@
 """The command line `rtrace`: each command is a module of this folder, imported only when it is called."""
 
+import os
+import pkgutil
 import sys
 from importlib import import_module
 
 import click
 
+from rtrace_analytics.cli.output import clean
 from rtrace_analytics.errors import RtraceError
 
-COMMANDS = ("waste", "load", "show", "sql", "forget", "export", "simulate")
+_FIRST = ("waste", "load", "show", "sql")
+_NOT_COMMANDS = {"output"}
 
 
 class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        there = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name not in _NOT_COMMANDS)
+        return sorted(there, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
+        if name not in self.list_commands(ctx):
             return None
         command: click.Command = import_module(f"{__name__}.{name}").command
         return command
@@ -28,14 +33,32 @@ def rtrace() -> None:
 
 
 def main() -> None:
-    """Run `rtrace`; a user's mistake is one line on stderr and exit code 2."""
+    """Run `rtrace`; a user's mistake, or a full disk, is one line on stderr and exit code 2."""
+    sys.exit(_run())
+
+
+def _run() -> int:
     try:
         rtrace(prog_name="rtrace", standalone_mode=False)
+        sys.stdout.flush()
+        return 0
     except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
-    except click.Abort:
-        sys.exit(130)
-    except (RtraceError, click.ClickException) as error:
-        text = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        print("rtrace: " + " ".join(text.split()), file=sys.stderr)
-        sys.exit(2)
+        return done.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except BrokenPipeError:  # the reader (`head`, say) has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except click.exceptions.NoArgsIsHelpError as bare:
+        print(bare.format_message())
+        return 0
+    except click.ClickException as error:
+        text = error.format_message()
+    except (RtraceError, OSError, MemoryError) as error:
+        text = str(error) or type(error).__name__
+    except Exception as error:
+        if not type(error).__module__.startswith(("duckdb", "_duckdb")):
+            raise
+        text = str(error)
+    print("rtrace: " + clean(" ".join(text.split())), file=sys.stderr)
+    return 2

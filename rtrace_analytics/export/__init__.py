@@ -1,0 +1,1 @@
+"""Loaded traces in other tools' formats."""
