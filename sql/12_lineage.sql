@@ -4,11 +4,11 @@
 -- generation_index and attempt as the line bears them; group_key NULL where it cannot be told.
 CREATE TABLE IF NOT EXISTS _reports(
     experiment VARCHAR, run VARCHAR, group_key VARCHAR, generation_index INTEGER, attempt INTEGER,
-    t DOUBLE, last_t DOUBLE, first_seq BIGINT, last_seq BIGINT, times BIGINT);
+    t DOUBLE, first_seq BIGINT, times BIGINT);
 
 CREATE OR REPLACE VIEW _reports_now AS
-SELECT experiment, run, group_key, generation_index, attempt, arg_min(t, seq) AS t, arg_max(t, seq) AS last_t,
-       min(seq) AS first_seq, max(seq) AS last_seq, count(*) AS times
+SELECT experiment, run, group_key, generation_index, attempt, arg_min(t, seq) AS t, min(seq) AS first_seq,
+       count(*) AS times
 FROM _touched_lines WHERE event = 'attempt_abandoned' AND reason = 'restart'
 GROUP BY experiment, run, group_key, generation_index, attempt;
 
@@ -118,22 +118,30 @@ judged_reports AS (  -- per candidate and report: does it explain it, does it sp
     WINDOW r AS (PARTITION BY experiment, run)
 ), pool AS MATERIALIZED (  -- few are left: the named one where it stands, else those that explain most
     SELECT * FROM favoured WHERE CASE WHEN named_stands THEN match IS NOT NULL ELSE explains = most END
-), left_running AS (  -- attempts of the candidate's run that were running at its cut
-    SELECT p.experiment, p.run, p.newness, s.group_key, s.generation_index, s.attempt
+), alive AS MATERIALIZED (  -- spans of the candidate's run that nothing had ended at its cut
+    SELECT p.experiment, p.run, p.newness, p.parent_run, p.cut_t, s.seq, s.group_key, s.generation_index, s.attempt
     FROM _spans s
     JOIN pool p ON p.experiment = s.experiment AND p.parent_run = s.run
     JOIN _restore_lines l ON l.experiment = p.experiment AND l.run = p.run AND l.acted
     WHERE s.start_t <= p.cut_t AND (s.end_kind IS NULL OR s.end_t > p.cut_t)
-      AND NOT EXISTS (SELECT 1 FROM _reports o  -- nor given up again by their own run
-                      WHERE o.experiment = s.experiment AND o.run = s.run AND o.group_key = s.group_key
-                        AND o.generation_index IS NOT DISTINCT FROM s.generation_index AND o.attempt = s.attempt
-                        AND o.last_seq > s.seq AND o.last_t <= p.cut_t)
+), about_alive AS MATERIALIZED (
+    SELECT l.experiment, l.run, l.seq, l.t, l.event, l.group_key, l.generation_index, l.attempt
+    FROM _touched_lines l SEMI JOIN alive a ON a.experiment = l.experiment AND a.group_key = l.group_key
+), left_running AS (  -- nor given up or dispatched again there by a later line of that run
+    SELECT a.experiment, a.run, a.newness, a.group_key, a.generation_index, a.attempt
+    FROM alive a
+    WHERE NOT EXISTS (
+        SELECT 1 FROM about_alive o
+        WHERE o.experiment = a.experiment AND o.run = a.parent_run AND o.group_key = a.group_key AND o.seq > a.seq
+          AND o.generation_index IS NOT DISTINCT FROM a.generation_index AND o.t <= a.cut_t
+          AND (o.event = 'attempt_dispatched'
+               OR o.event = 'attempt_abandoned' AND o.attempt IS NOT DISTINCT FROM a.attempt))
     GROUP BY ALL
 ), forgotten AS (
     SELECT a.experiment, a.run, a.newness, count(*) AS against
     FROM left_running a
     WHERE NOT EXISTS (
-        SELECT 1 FROM _touched_lines d
+        SELECT 1 FROM about_alive d
         WHERE d.experiment = a.experiment AND d.run = a.run AND d.group_key = a.group_key
           AND (d.event = 'group_sealed'
                OR d.generation_index IS NOT DISTINCT FROM a.generation_index

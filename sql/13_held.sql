@@ -31,7 +31,8 @@ SELECT l.experiment, l.run, l.seq, l.t, l.event, l.group_key, l.generation_index
 FROM _touched_lines l SEMI JOIN groups g ON g.experiment = l.experiment AND g.group_key = l.group_key;
 
 -- _held_now: a descendant in the history may have given the attempt up, sealed it, dispatched its sibling anew or
--- closed its group; in the span's own run only a restart abandonment is left to look for, all else has ended the span.
+-- closed its group; in the span's own run a restart abandonment is left to look for, and lines that a clock set back
+-- puts before the cut.
 CREATE OR REPLACE VIEW _held_now AS
 WITH spans AS (
     SELECT h.experiment, h.run, h.depth, a.ancestor AS span_run, a.seq AS span_seq, a.group_key, a.generation_index,
@@ -47,18 +48,19 @@ WITH spans AS (
     JOIN _history h ON h.experiment = s.experiment AND h.run = s.run AND h.depth <= s.depth
     JOIN _held_lines l ON l.experiment = h.experiment AND l.run = h.ancestor AND l.group_key = s.group_key
     WHERE l.t <= h.upto
-      AND (h.depth < s.depth OR l.seq > s.span_seq AND l.event = 'attempt_abandoned' AND l.reason = 'restart')
+      AND (h.depth < s.depth OR l.seq > s.span_seq AND l.event IN ('attempt_abandoned', 'attempt_dispatched'))
 ), told AS (
     SELECT experiment, run, span_run, span_seq,
            bool_or(event IN ('group_sealed', 'group_finalized', 'group_discarded')) AS closed,
            bool_or(same_sibling AND (event = 'attempt_dispatched' OR event = 'attempt_abandoned' AND same_attempt)) AS stopped,
+           bool_or(event = 'group_sealed') AS group_sealed,
            bool_or(same_sibling AND event = 'attempt_sealed' AND same_attempt
                    AND (dispatched_seq IS NULL OR seq < dispatched_seq)) AS sealed
     FROM later GROUP BY ALL
+), states AS (
+    SELECT s.experiment, s.run, s.span_run, s.span_seq,
+           s.running AND NOT coalesce(t.group_sealed OR t.stopped OR t.sealed, false) AS running,
+           (NOT s.running OR coalesce(t.sealed, false)) AND NOT coalesce(t.closed, false) AS sealed
+    FROM spans s LEFT JOIN told t USING (experiment, run, span_run, span_seq)
 )
-SELECT s.experiment, s.run, s.span_run, s.span_seq,
-       s.running AND NOT coalesce(t.closed OR t.stopped OR t.sealed, false) AS running,
-       (NOT s.running OR coalesce(t.sealed, false)) AND NOT coalesce(t.closed, false) AS sealed
-FROM spans s LEFT JOIN told t USING (experiment, run, span_run, span_seq)
-WHERE (s.running AND NOT coalesce(t.closed OR t.stopped OR t.sealed, false))
-   OR ((NOT s.running OR coalesce(t.sealed, false)) AND NOT coalesce(t.closed, false));
+SELECT * FROM states WHERE running OR sealed;

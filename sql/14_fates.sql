@@ -1,7 +1,8 @@
 -- Internal: what restores make of spans (semantics, section 4): who lost them, who gave them up, who sealed them.
 
 -- _deeds: what a restoring run does with each span its snapshot held, before it dispatches the sibling again.
--- again_seq: that dispatch, NULL where there is none. reason: it gave the attempt up for another reason than restart.
+-- again_seq: that dispatch, NULL where there is none. reason: its first word on giving the attempt up,
+-- NULL where that is restart.
 CREATE TABLE IF NOT EXISTS _deeds(
     experiment VARCHAR, run VARCHAR, span_run VARCHAR, span_seq BIGINT, running BOOLEAN, sealed BOOLEAN,
     again_seq BIGINT, mentions_group BOOLEAN, group_sealed_seq BIGINT, abandons BOOLEAN, reason VARCHAR,
@@ -29,7 +30,7 @@ SELECT experiment, run, span_run, span_seq, running, sealed, any_value(again_seq
        count(event) > 0 AS mentions_group,
        min(seq) FILTER (event = 'group_sealed') AS group_sealed_seq,
        coalesce(bool_or(is_abandonment AND before), false) AS abandons,
-       arg_min(reason, seq) FILTER (is_abandonment AND before AND reason <> 'restart') AS reason,
+       nullif(arg_min(reason, seq) FILTER (is_abandonment AND before), 'restart') AS reason,
        coalesce(bool_or(is_abandonment AND reason = 'restart'), false) AS reports,
        min(seq) FILTER (before AND (event = 'group_sealed' OR event = 'attempt_sealed' AND same_sibling AND same_attempt))
            AS seal_seq
@@ -99,8 +100,9 @@ WITH discards AS (
     SELECT d.experiment, d.run, d.seq, d.group_key, s.generation_index, s.run, s.seq, NULL, NULL, x.seal_seq
     FROM discards d
     JOIN _deeds x ON x.experiment = d.experiment AND x.run = d.run AND x.running AND x.seal_seq < d.seq
+     AND NOT x.abandons
     JOIN _spans s ON s.experiment = x.experiment AND s.run = x.span_run AND s.seq = x.span_seq
-     AND s.group_key = d.group_key AND s.end_kind IS NULL
+     AND s.group_key = d.group_key
 )
 SELECT DISTINCT s.experiment, s.run, s.span_run, s.span_seq
 FROM sealed s
@@ -160,7 +162,8 @@ WITH may_be_lost AS (  -- a run that goes on after the restoring run's first dis
     SELECT d.experiment, d.span_run, d.span_seq, 'kept', d.run, NULL, NULL, r.restore_t, 9
     FROM _deeds d JOIN _restores r ON r.experiment = d.experiment AND r.run = d.run
     JOIN _spans s ON s.experiment = d.experiment AND s.run = d.span_run AND s.seq = d.span_seq AND s.end_kind IS NULL
-    WHERE d.running AND d.seal_seq IS NOT NULL AND d.experiment IN (SELECT experiment FROM _touched)
+    WHERE d.running AND d.seal_seq IS NOT NULL AND NOT d.abandons
+      AND d.experiment IN (SELECT experiment FROM _touched)
     UNION ALL
     SELECT experiment, span_run, span_seq, 'discarded', run, NULL, NULL, NULL, 8 FROM _discards
 )

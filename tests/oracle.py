@@ -13,8 +13,8 @@ It shares no code with the package. Where the text is silent it reads:
 - Without a name the prompts count in the ranking and in "nothing against it". A prompt counts if the first dispatch
   of it (by seq) in the candidate's run has t > cut; a dispatch without prompt id stands for its group.
 - A chain of histories ends at an unknown cut, and before a run that it already holds.
-- `running` and `closed` look at lines later than the dispatch. A span is ended only in its own run: one sealed by a
-  descendant is running still. A `group_sealed` that ends a span closes its group.
+- `running` and `closed` look at lines later than the dispatch. A descendant in the history that
+  seals an attempt, or its group, before it dispatches the sibling anew, has ended it there. A `group_sealed` that ends a span closes its group.
 - "After", "before T" are strict. (c) unreported: r has no report of that attempt, whichever dispatch it would match.
 - A running span that r abandons: r's first line abandoning it before r dispatches its sibling decides, `restart` or a
   reason of its own. Such a reason settles the fate for later restores, even if the own run sealed it or went on.
@@ -270,7 +270,19 @@ class _Experiment:
             return False
         abandoned = [line.key for line in self.later(span.line, history, ABANDON)]
         again = [line.sibling for line in self.later(span.line, history, DISPATCH)]
-        return span.line.key not in abandoned and span.line.sibling not in again
+        if span.line.key in abandoned or span.line.sibling in again:
+            return False
+        seals = self.later(span.line, history, SEAL, "group_sealed")
+        return not any(ends(line, span) for line in seals if line.run != span.line.run)
+
+    def sealed_in(self, span: Span, history: History) -> bool:
+        """Tell whether its own run, or one that went on with it, sealed the span in a history."""
+        if not within(span.line, history) or within(span.end, history):
+            return span.sealed and within(span.line, history)
+        heirs = [run for run in history if run != span.line.run]
+        lines = [o for run in heirs for o in self.before_redispatch(run, span.line.sibling) if within(o, history)]
+        return any(line.event == SEAL and line.key == span.line.key and place(line, history) > place(span.line, history)
+                   for line in lines)
 
     def latest_dispatch(self, key: tuple, history: History) -> Span | None:
         spans = [span for span in self.spans if span.line.key == key and within(span.line, history)]
@@ -299,7 +311,7 @@ class _Experiment:
         before = self.before_redispatch(r, line.sibling)
         if restore.acted and self.running(span, history) and not any(ends(other, span) for other in before):
             return "silent"
-        if restore.acted and span.sealed and within(span.end, history):
+        if restore.acted and self.sealed_in(span, history):
             closed = self.later(line, history, "group_sealed", "group_finalized", "group_discarded")
             again = self.first_dispatch(r, line.sibling) and all(other.event != "group_sealed" for other in before)
             if not closed and line.key not in restore.reports and again:
@@ -337,7 +349,8 @@ class _Experiment:
         seals = [span.end] if span.sealed else []
         for restore in [restore for restore in self.restores.values() if self.running(span, self.history(restore.run))]:
             lines = self.before_redispatch(restore.run, span.line.sibling)
-            seals += [line for line in lines if line.event != ABANDON and ends(line, span)]
+            if not any(line.event == ABANDON and line.key == span.line.key for line in lines):
+                seals += [line for line in lines if ends(line, span)]
         return seals
 
     def discarded_after(self, span: Span, seal: Line, run: str) -> bool:
@@ -355,7 +368,7 @@ class _Experiment:
         if span.lost_to and span.lost_to.snapshot:
             cut = span.lost_to.snapshot.cut
             thrown, never = max(0, min(cut, end_t) - start), max(0, end_t - max(cut, start))
-            never_max = never if span.end else max(0, span.lost_to.line.t - max(cut, start))
+            never_max = never if span.end else max(0, max(end_t, span.lost_to.line.t) - max(cut, start))
         return {
             **{"run": line.run, "seq": line.seq, "group_key": line.group, "prompt_id": line.prompt},
             **{"generation_index": line.index, "attempt": line.attempt, "start_t": start, "end_t": end_t},

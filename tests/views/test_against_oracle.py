@@ -1,0 +1,74 @@
+"""The views against the oracle, a second reading of the rules, on random traces."""
+
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+from oracle import reckon
+from random_traces import traces
+from worlds import put, rows
+
+from rtrace_analytics import database
+
+SPAN = (
+    *("run", "seq", "group_key", "prompt_id", "generation_index", "attempt", "start_t", "end_t", "duration_s"),
+    *("end_kind", "end_is_bound", "fate", "lost_by_run", "lost_how", "cut_t", "thrown_away_s", "never_saved_s"),
+    "never_saved_max_s",
+)
+REPORT = ("run", "group_key", "generation_index", "attempt", "verdict")
+
+
+@pytest.fixture(scope="module")
+def con() -> Any:
+    with database.connect() as con:
+        yield con
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, (int, float)):
+        return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
+    return bool(a == b)
+
+
+def _assert_rows(got: list[dict], expected: list[dict], keys: Any, key: Any) -> None:
+    got, expected = sorted(got, key=key), sorted(expected, key=key)
+    assert [key(row) for row in got] == [key(row) for row in expected]
+    for g, e in zip(got, expected, strict=True):
+        differing = {k: (g[k], e[k]) for k in keys if not _same(g[k], e[k])}
+        assert not differing, (key(g), "view, oracle:", differing)
+
+
+def compare(con: Any, events: list[dict]) -> None:
+    con.execute("DELETE FROM events")
+    put(con, events)
+    figures = reckon(events)
+    restores = rows(con, "SELECT * FROM cut_time_waste")
+    keys = [k for k in figures.restores[0] if k in restores[0]] if figures.restores and restores else []
+    _assert_rows(restores, figures.restores, keys, lambda row: row["run"])
+    spans = rows(con, "SELECT *, split_part(span_id, ':', -1)::BIGINT AS seq FROM attempt_spans")
+    _assert_rows(spans, figures.spans, SPAN, lambda row: (row["run"], row["seq"]))
+    reports = rows(con, "SELECT * FROM restart_reports")
+    _assert_rows(reports, figures.reports, REPORT, lambda row: str([row[k] for k in REPORT[:4]]))
+    seconds = {row["fate"]: row["seconds"] for row in rows(con, "SELECT * FROM rollout_seconds")}
+    assert seconds.keys() == figures.seconds.keys()
+    assert all(_same(float(seconds[fate]), figures.seconds[fate]) for fate in seconds)
+    assert rows(con, "SELECT * FROM quality WHERE \"check\" = 'conservation' AND count > 0") == []
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(traces())
+def test_views_equal_the_oracle(con: Any, events: list[dict]) -> None:
+    compare(con, events)
+
+
+@pytest.mark.slow
+@settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(traces())
+def test_views_equal_the_oracle_on_many_traces(con: Any, events: list[dict]) -> None:
+    compare(con, events)
