@@ -33,27 +33,31 @@ _encode = _fastest()
 def line(t: float, run: str, event: str, fields: Mapping[str, Any]) -> bytes:
     """Return one event as a line of JSON, newline included; it never raises for a value it does not know.
 
-    `t` (seconds since the epoch), `run` and `event` come first; a field of one of these names is overruled. NaN and
-    infinity become null, what JSON does not know becomes text. Only the standard library's or orjson's encoder is used.
+    `t` (seconds since the epoch), `run` and `event` come first; a field of one of these names is overruled.
     """
     row: dict[str, Any] = {"t": t, "run": run, "event": event}
     if fields:
         row.update(fields)
         row["t"], row["run"], row["event"] = t, run, event
+    return encode(row) + b"\n"
+
+
+def encode(row: dict[str, Any]) -> bytes:
+    """Return a JSON object without spaces, in UTF-8. NaN and infinity become null, what JSON does not know text."""
     try:
-        for value in fields.values():
+        for value in row.values():
             kind = value.__class__
             if kind not in _PLAIN and not (kind is float and (1e-4 <= abs(value) < 1e16 or value == 0)):
                 break
         else:
-            return _encode(row) + b"\n"
+            return _encode(row)
     except (TypeError, ValueError):  # orjson: a lone surrogate, an integer beyond 64 bits; both: an odd run or event
         pass
     try:
         text = _encode_text(_plain(row))
     except (RecursionError, ValueError):  # a list that holds itself
-        text = _encode_text({str(key): _text(value) if key != "t" else t for key, value in row.items()})
-    return text.encode("utf-8", "replace") + b"\n"
+        text = _encode_text({str(key): _plain(value if key == "t" else _text(value)) for key, value in row.items()})
+    return text.encode("utf-8", "replace")
 
 
 def _plain(value: Any) -> Any:

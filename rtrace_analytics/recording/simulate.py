@@ -3,7 +3,6 @@
 Everything follows from the options: the same options give the same files, byte for byte.
 """
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict
@@ -13,6 +12,7 @@ from typing import Any, Protocol
 
 from rtrace_analytics.errors import RtraceError
 from rtrace_analytics.recording.controller import KILL, Controller
+from rtrace_analytics.recording.lines import encode
 from rtrace_analytics.recording.options import TICKS, WorldOptions
 from rtrace_analytics.recording.records import Run, Witness
 from rtrace_analytics.recording.snapshots import MemoryStore
@@ -42,8 +42,7 @@ def simulate(out: Path, options: WorldOptions) -> dict[str, list[dict[str, Any]]
         return RolloutTrace(path, enabled=True, run=run, clock=clock, when_full="wait")
 
     truth = ground_truth(play(options, open_trace))
-    with open(out / TRUTH_NAME, "w") as file:
-        file.write(truth_text(options, truth))
+    write_truth(out / TRUTH_NAME, options, truth)
     return truth
 
 
@@ -65,13 +64,18 @@ def new_trace(out: Path) -> Path:
     return path
 
 
-def truth_text(options: WorldOptions, truth: dict[str, list[dict[str, Any]]]) -> str:
-    """Return the truth as JSON, a row a line."""
-    blocks = [f' "options": {json.dumps(asdict(options))}']
-    for name, rows in truth.items():
-        lines = ",\n".join("  " + json.dumps(row) for row in rows)
-        blocks.append(f' "{name}": [\n{lines}\n ]' if rows else f' "{name}": []')
-    return "{\n" + ",\n".join(blocks) + "\n}\n"
+def write_truth(path: Path, options: WorldOptions, truth: dict[str, list[dict[str, Any]]]) -> None:
+    """Write the truth as one JSON object, a row a line."""
+    with open(path, "wb") as file:
+        file.write(b'{\n "options": ' + encode(asdict(options)))
+        for name, rows in truth.items():
+            file.write(b',\n "%s": [' % name.encode())
+            before = b"\n  "
+            for row in rows:
+                file.write(before + encode(row))
+                before = b",\n  "
+            file.write(b"\n ]")
+        file.write(b"\n}\n")
 
 
 def play(options: WorldOptions, open_trace: Callable[[str, Callable[[], float]], Trace]) -> World:

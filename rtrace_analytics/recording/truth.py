@@ -1,8 +1,8 @@
-"""Ground truth: what every restore of a simulated world lost and what became of every attempt, from the world's memory.
+"""Ground truth: what every restore of a simulated world lost and what became of every attempt, from its own memory.
 
 The world knows which rollouts stood behind a snapshot, which it reported and which groups it dropped; `settle` gives
-each lost rollout to the restore that lost it. Beside what a trace can know (a stopped rollout ran at least until the last
-line of its run) stands what the world knows (`stopped_t`, `never_saved_true_s`).
+each lost rollout to the restore that lost it. Beside what a trace can know (a stopped rollout ran at least until the
+last line of its run) stands what the world knows (`stopped_t`, `never_saved_true_s`).
 """
 
 from collections.abc import Iterator
