@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rtrace_analytics.errors import DatabaseError, InputError, RtraceError
+    from rtrace_analytics.mixing import mix
     from rtrace_analytics.traces import Traces, connect, load
 
-__all__ = ["DatabaseError", "InputError", "RtraceError", "Traces", "connect", "load"]
+__all__ = ["DatabaseError", "InputError", "RtraceError", "Traces", "connect", "load", "mix"]
 
 _MODULES = {
     "DatabaseError": "errors",
@@ -24,6 +25,7 @@ _MODULES = {
     "Traces": "traces",
     "connect": "traces",
     "load": "traces",
+    "mix": "mixing",
 }
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rtrace_analytics.loading import LoadReport
+    from rtrace_analytics.plots import Pictures
 
 Names = str | Sequence[str] | None
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
@@ -52,6 +53,8 @@ class Traces:
     restart_abandonment = _view("restart_abandonment", "One row per dispatch lost to a restore and reported, once")
     cut_time_waste = _view("cut_time_waste", "One row per restore: what it threw away")
     rollout_seconds = _view("rollout_seconds", "One row per experiment and fate: where the rollout time went")
+    experiment_waste = _view("experiment_waste", "One row per experiment: what its restores threw away, per hour too")
+    in_flight = _view("in_flight", "One row per run and moment at which its number of running rollouts changes")
     quality = _view("quality", "One row per experiment and quality check")
     events = _view("events", "One row per event")
     trace_files = _view("trace_files", "One row per trace file")

@@ -1,8 +1,8 @@
 -- experiment_waste: one row per experiment: what its restores threw away, by the measures experiments are compared by.
 -- Key: experiment. Restores whose cut is unknown have no figure: they are counted in `restores`, not in `known_restores`,
 -- and what they lost is in no sum.
--- Example: one restore that lost 31 attempt-seconds of 89, in 63 wall-seconds of runs and 4 dispatches:
--- ('x', 1, 1, 4, 89, 63, 28, 3, 31, 31, 1771.4, 7750, 0.348).
+-- Example: one restore that lost 31 attempt-seconds of 88, in 63 wall-seconds of runs and 4 dispatches:
+-- ('x', 1, 1, 4, 88, 63, 28, 3, 31, 31, 1771.4, 7750, 0.352).
 CREATE OR REPLACE VIEW experiment_waste AS
 WITH rollouts AS (
     SELECT experiment, sum(spans)::BIGINT AS rollouts, sum(seconds) AS rollout_s FROM rollout_seconds GROUP BY experiment

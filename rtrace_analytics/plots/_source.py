@@ -1,0 +1,105 @@
+"""What a picture is drawn from: rows of the views, out of loaded traces or out of a frame the caller has."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rtrace_analytics.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def is_frame(source: Any) -> bool:
+    """Whether the source is a frame (else it is traces)."""
+    return hasattr(source, "columns") and not hasattr(source, "sql")
+
+
+def rows(
+    source: Any,
+    view: str,
+    columns: Sequence[str],
+    *,
+    experiment: str | Sequence[str] | None = None,
+    where: str = "true",
+    parameters: Sequence[Any] = (),
+    order: str = "ALL",
+) -> "pd.DataFrame":
+    """These columns of a view's rows; a frame is taken as the view's rows.
+
+    `where`, `parameters` and `order` are used on traces only. Raises `InputError` where a frame lacks a column, or an
+    experiment is not there.
+    """
+    wanted = None if experiment is None else [experiment] if isinstance(experiment, str) else list(experiment)
+    if is_frame(source):
+        missing = [name for name in columns if name not in source.columns]
+        if missing:
+            raise InputError(f"the frame has no column {missing[0]!r}: give the rows of {view}, or the traces")
+        frame = source[list(columns)]
+        if wanted is not None:
+            _check(wanted, frame["experiment"].unique())
+            frame = frame[frame["experiment"].isin(wanted)]
+        return frame.reset_index(drop=True)
+    names = ", ".join(f'"{name}"' for name in columns)
+    with source.opened() as con:
+        if wanted is not None:
+            _check(wanted, [name for (name,) in con.execute(_EXPERIMENTS).fetchall()])
+            where, parameters = f"({where}) AND list_contains(?, experiment)", [*parameters, wanted]
+        query = f"SELECT {names} FROM {view} WHERE {where} ORDER BY {order}"
+        frame = con.sql(query, params=list(parameters)).df()
+    return frame
+
+
+_EXPERIMENTS = "SELECT DISTINCT experiment FROM runs UNION SELECT experiment FROM trace_files"
+
+
+def _check(wanted: Sequence[str], there: Any) -> None:
+    known = sorted(str(name) for name in there)
+    for name in wanted:
+        if name not in known:
+            some = ", ".join(map(repr, known[:10])) + (f" and {len(known) - 10} more" if known[10:] else "")
+            raise InputError(f"no experiment {name!r}: there {'are ' + some if known else 'is none'}")
+
+
+def one_experiment(source: Any, experiment: str | None) -> tuple[str | None, int]:
+    """The experiment that a picture of one shows, and how many there are: the one given, else the one that lost most.
+
+    Of a frame the one with the most seconds lost, where it tells; None where there is none.
+    """
+    if experiment is not None:
+        return experiment, 1
+    if is_frame(source):
+        names = source["experiment"].dropna()
+        if names.empty:
+            return None, 0
+        lost = (
+            source[["thrown_away_s", "never_saved_s"]].sum(axis=1).groupby(source["experiment"]).sum()
+            if "thrown_away_s" in source.columns
+            else names.groupby(names).size()
+        )
+        return str(lost.sort_index().idxmax()), int(names.nunique())
+    with source.opened() as con:
+        found = con.execute(
+            "SELECT r.experiment FROM (SELECT DISTINCT experiment FROM runs) r "
+            "LEFT JOIN (SELECT experiment, sum(lost_s) AS lost_s FROM cut_time_waste GROUP BY experiment) w USING (experiment) "
+            "ORDER BY w.lost_s DESC NULLS LAST, r.experiment"
+        ).fetchall()
+    return (found[0][0] if found else None), len(found)
+
+
+def told_of(experiment: str | None, of: int, shorten: Any) -> str:
+    """What the title says of the experiment shown."""
+    if experiment is None:
+        return ""
+    if of > 1:
+        return f" · {shorten(experiment)} (of {of} experiments the one that lost most)"
+    return f" · {shorten(experiment)}"
+
+
+def origin(first_t: float, last_t: float) -> tuple[float, str]:
+    """Where a picture's time begins, and what the axis is called.
+
+    Moments that begin near 0, within a quarter of their length, are no dates (an example is): they are shown as they are.
+    """
+    if 0 <= first_t <= (last_t - first_t) / 4:
+        return 0.0, "time"
+    return first_t, "time since the first event"

@@ -1,0 +1,352 @@
+"""The timeline: a bar per attempt, in colours that say what became of its seconds."""
+
+import heapq
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rtrace_analytics.errors import InputError
+from rtrace_analytics.plots import _source, style
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+COLUMNS = (
+    *("experiment", "run", "group_key", "prompt_id", "generation_index", "attempt", "start_t", "end_t", "duration_s"),
+    *("fate", "cut_t", "thrown_away_s", "never_saved_s", "end_is_bound", "lost_by_run"),
+)
+_NAMED_ROWS = 40  # more attempts than this share rows
+_APART = 2000  # up to this many attempts each has a bar of its own
+_RASTER = 3000  # more bars than this are drawn as an image in an SVG
+_DRAWN = ("kept", "open", "dropped", "failed", "lost", "never_saved", "thrown_away")  # the lost ones on top
+
+
+def plot_timeline(
+    source: Any,
+    *,
+    ax: "Axes | None" = None,
+    experiment: str | None = None,
+    group: str | None = None,
+    siblings: Sequence[int] | None = None,
+    window: tuple[float, float] | None = None,
+    legend: bool = True,
+) -> "Axes":
+    """Draw a bar per attempt from dispatch to end, cut, stop and restore as lines, run ids at the top.
+
+    Up to 40 attempts have a row each, by group, sibling and try. More of them share rows: a row is then one rollout at a
+    time, and what is narrower than a pixel is drawn as one bar (lost over kept).
+
+    Args:
+        source: Traces, or a frame of `attempt_spans`.
+        ax: Axes to draw on; new ones by default.
+        experiment: The one to show; by default the one that lost most.
+        group: Only this group: its `group_key`, or where no group has that name the groups of this `prompt_id`.
+        siblings: Only siblings of these indices.
+        window: Only what runs within these two times, in seconds as on the axis of the whole.
+        legend: Whether to explain the colours below.
+
+    Returns:
+        The axes; x is in wall-seconds, from the experiment's first event (from 0 where its moments are no dates).
+
+    Raises:
+        InputError: an experiment or group that is not there, or a window that ends before it begins.
+    """
+    name, of = _source.one_experiment(source, experiment)
+    spans = _spans(source, name, group, siblings)
+    first_t, last_t = _extent(source, name, spans)
+    zero, axis_name = _source.origin(first_t, last_t)
+    if window is not None:
+        low, high = window
+        if not low < high:
+            raise InputError(f"window {window} ends before it begins: give (from, to) in seconds")
+        spans = spans[(spans["end_t"] >= zero + low) & (spans["start_t"] <= zero + high)].reset_index(drop=True)
+    heading = "Attempts over time" + (f" · {_group_name(group, spans)}" if group is not None else "")
+    heading += _source.told_of(name, of, style.short)
+    if spans.empty:
+        ax = style.new_axes(ax, 9, 2.4)
+        said = "no attempt runs in this window" if window is not None else "no attempt was dispatched"
+        return style.empty(ax, heading, said, xlabel=f"{axis_name} (s)", ylabel="attempts")
+    own_rows = len(spans) <= _NAMED_ROWS
+    if own_rows:
+        spans, names = _by_try(spans)
+        lanes = list(range(len(spans)))
+    else:
+        lanes, names = _shared_rows(spans), []
+    rows = max(lanes) + 1
+    ax = style.new_axes(ax, 9, 1.75 + (0.3 * rows if own_rows else min(4.0, 0.02 * rows + 2)))
+    _window(ax, spans, zero, window)
+    kinds = _bars(ax, spans, lanes, rows, zero)
+    if own_rows:
+        _say_lost(ax, spans, zero)
+        style.row_names(ax, names)
+    else:
+        ax.set_ylabel("rollouts at once")
+    moments = _lines(source, name, spans)
+    head = _draw_lines(ax, moments, zero, rows)
+    ax.set_ylim(rows - 0.4, -0.6 - head * (0.75 if own_rows else rows * 0.08))
+    _run_names(ax, spans, zero, window)
+    style.title(ax, f"{heading} (wall-seconds)", pad=20)
+    style.time_axis(ax, axis_name)
+    style.bare(ax)
+    if legend:
+        handles = [style.patch(style.LOOKS[kind]) for kind in style.LOOKS if kind in kinds]
+        style.legend_below(ax, handles + [style.line(kind) for kind in style.LINES if moments.get(kind)])
+    return ax
+
+
+def _spans(source: Any, experiment: str | None, group: str | None, siblings: Sequence[int] | None) -> "pd.DataFrame":
+    where, parameters = ["true"], []
+    if group is not None and not _source.is_frame(source):
+        where.append("(group_key = ? OR prompt_id = ?)")
+        parameters += [group, group]
+    spans = _source.rows(
+        source,
+        "attempt_spans",
+        COLUMNS,
+        experiment=experiment,
+        where=" AND ".join(where),
+        parameters=parameters,
+        order="start_t, run, group_key, generation_index",
+    )
+    if group is not None:
+        by_key = spans[spans["group_key"] == group]
+        spans = by_key if len(by_key) else spans[spans["prompt_id"] == group]
+        if spans.empty:
+            raise InputError(f"no group or prompt {group!r} was dispatched in {experiment!r}: attempt_spans has their names")
+    if siblings is not None:
+        spans = spans[spans["generation_index"].isin(list(siblings))]
+    return spans.sort_values(["start_t", "run"], kind="stable").reset_index(drop=True)
+
+
+def _extent(source: Any, experiment: str | None, spans: "pd.DataFrame") -> tuple[float, float]:
+    if not _source.is_frame(source) and experiment is not None:
+        runs = _source.rows(source, "runs", ("first_t", "last_t"), experiment=experiment)
+        return float(runs["first_t"].min()), float(runs["last_t"].max())
+    if spans.empty:
+        return 0.0, 0.0
+    return float(spans["start_t"].min()), float(spans["end_t"].max())
+
+
+def _group_name(group: str, spans: "pd.DataFrame") -> str:
+    prompts = spans["prompt_id"].dropna().unique()
+    return f"prompt {style.short(prompts[0])}" if len(prompts) == 1 else f"group {style.short(group)}"
+
+
+def _by_try(spans: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
+    """The spans in the order of their rows, and the rows' names."""
+    first = spans.groupby("group_key")["start_t"].transform("min")
+    spans = (
+        spans.assign(_first=first)
+        .sort_values(["_first", "group_key", "generation_index", "start_t"], kind="stable")
+        .reset_index(drop=True)
+    )
+    many_groups, many_runs = spans["group_key"].nunique() > 1, spans["run"].nunique() > 1
+    names = []
+    for row in spans.itertuples():
+        prompt = row.group_key if _none(row.prompt_id) else row.prompt_id
+        parts = [f"prompt {style.short(prompt, 16)}"] if many_groups else []
+        parts.append("sibling ?" if _none(row.generation_index) else f"sibling {int(row.generation_index)}")
+        if not _none(row.attempt) and row.attempt > 0:
+            parts.append(f"try {int(row.attempt)}")
+        if many_runs:
+            parts.append(f"run {style.short(row.run, 12)}")
+        names.append(" · ".join(parts))
+    return spans, names
+
+
+def _none(value: Any) -> bool:
+    return value is None or value != value or str(value) == "<NA>"
+
+
+def _shared_rows(spans: "pd.DataFrame") -> list[int]:
+    """A row for each span such that none overlaps another in its row: the lowest that is free when it starts."""
+    busy: list[tuple[float, int]] = []
+    free: list[int] = []
+    lanes, most = [], 0
+    for start, end in zip(spans["start_t"].tolist(), spans["end_t"].tolist(), strict=True):
+        while busy and busy[0][0] <= start:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        if free:
+            lane = heapq.heappop(free)
+        else:
+            lane, most = most, most + 1
+        lanes.append(lane)
+        heapq.heappush(busy, (max(start, end), lane))
+    return lanes
+
+
+def _window(ax: "Axes", spans: "pd.DataFrame", zero: float, window: tuple[float, float] | None) -> None:
+    if window is not None:
+        ax.set_xlim(*window)
+        return
+    low, high = float(spans["start_t"].min()) - zero, float(spans["end_t"].max()) - zero
+    for column in ("cut_t",):
+        known = spans[column].dropna()
+        if len(known):
+            low, high = min(low, float(known.min()) - zero), max(high, float(known.max()) - zero)
+    margin = (high - low) * 0.02 or 1.0
+    ax.set_xlim(0 if zero == 0 else low - margin, high + margin)
+
+
+def pieces(spans: "pd.DataFrame") -> "pd.DataFrame":
+    """The bars of spans: columns `span` (row of the frame), `kind` (of `style.LOOKS`), `start_t`, `end_t`.
+
+    A span lost to a known cut has up to two, as long as its `thrown_away_s` and `never_saved_s`; any other has one.
+    """
+    import numpy as np
+    import pandas as pd
+
+    known = spans["thrown_away_s"].notna().to_numpy()
+    index = np.arange(len(spans))
+    start = spans["start_t"].to_numpy(float)
+    thrown = spans["thrown_away_s"].fillna(0.0).to_numpy(float)
+    unsaved = spans["never_saved_s"].fillna(0.0).to_numpy(float)
+    before, after = known & ((thrown > 0) | (unsaved == 0)), known & (unsaved > 0)
+    parts = [
+        (index[~known], spans["fate"].map(style.kind_of_fate).to_numpy(object)[~known], start[~known],
+         (start + spans["duration_s"].to_numpy(float))[~known]),
+        (index[before], np.full(before.sum(), "thrown_away", object), start[before], (start + thrown)[before]),
+        (index[after], np.full(after.sum(), "never_saved", object), (start + thrown)[after],
+         (start + thrown + unsaved)[after]),
+    ]  # fmt: skip
+    names = ("span", "kind", "start_t", "end_t")
+    return pd.DataFrame({name: np.concatenate([part[i] for part in parts]) for i, name in enumerate(names)})
+
+
+def _bars(ax: "Axes", spans: "pd.DataFrame", lanes: list[int], rows: int, zero: float) -> set[str]:
+    """Draw the bars, one collection per kind; returns the kinds there are."""
+    import numpy as np
+    from matplotlib.collections import PolyCollection
+
+    low, high = ax.get_xlim()
+    pixel = (high - low) / max(1.0, style.width_px(ax))
+    fold = max(1, int(np.ceil(rows / max(1.0, style.height_px(ax)))))
+    bars = pieces(spans)
+    lane = np.asarray(lanes)[bars["span"].to_numpy()] // fold
+    apart = len(spans) <= _APART
+    found = set()
+    for order, kind in enumerate(_DRAWN):
+        of_kind = (bars["kind"] == kind).to_numpy()
+        if not of_kind.any():
+            continue
+        found.add(kind)
+        y, start, end = lane[of_kind], bars["start_t"].to_numpy()[of_kind] - zero, bars["end_t"].to_numpy()[of_kind] - zero
+        if not apart:
+            y, start, end = merge(y, start, end, pixel)
+        look, half = style.LOOKS[kind], fold * (0.5 if not apart else 0.36 if rows <= _NAMED_ROWS else 0.43)
+        middle = y * fold + (fold - 1) / 2
+        corners = np.stack([start, middle - half, start, middle + half, end, middle + half, end, middle - half], axis=1)
+        ax.add_collection(
+            PolyCollection(
+                corners.reshape(-1, 4, 2),
+                facecolors=look.face,
+                edgecolors=look.edge,
+                linewidths=0.7 if rows <= _NAMED_ROWS else 0.3 if apart else 0.0,
+                hatch=look.hatch if len(y) <= _APART else None,
+                zorder=2 + order / 10,
+                rasterized=len(y) > _RASTER,
+                gid=f"bars-{kind}",
+                label=f"_{kind}",
+            ),
+            autolim=False,
+        )
+    return found
+
+
+def merge(
+    row: "np.ndarray", start: "np.ndarray", end: "np.ndarray", gap: float
+) -> tuple["np.ndarray", "np.ndarray", "np.ndarray"]:
+    """Bars of one row that are less than `gap` apart as one; same arrays, fewer entries."""
+    import numpy as np
+
+    order = np.lexsort((start, row))
+    row, start, end = row[order], start[order], end[order]
+    first = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
+    shift = np.zeros(len(row))  # lifts each row above the one before, so that one running maximum does for all
+    shift[first[1:]] = (end.max() - start.min()) + gap + 1
+    shift = np.cumsum(shift)
+    reach = np.maximum.accumulate(end + shift)
+    begins = np.flatnonzero(np.r_[True, (start + shift)[1:] > reach[:-1] + gap])
+    return row[begins], start[begins], np.maximum.reduceat(end, begins)
+
+
+def _say_lost(ax: "Axes", spans: "pd.DataFrame", zero: float) -> None:
+    """Write what was thrown away on the bars that are wide enough."""
+    low, high = ax.get_xlim()
+    per_letter = style.letter(ax) * 8.5
+    look = style.LOOKS["thrown_away"]
+    for y, row in enumerate(spans.itertuples()):
+        if _none(row.thrown_away_s) or not row.thrown_away_s > 0:
+            continue
+        left, right = row.start_t - zero, row.start_t - zero + row.thrown_away_s
+        sum_ = f"thrown away: {right:.6g} - {left:.6g} = {row.thrown_away_s:.6g} s"
+        texts = (
+            *([sum_] if style.unit_of(high - low)[1] == "s" else []),
+            f"thrown away: {style.length(row.thrown_away_s)}",
+            style.length(row.thrown_away_s),
+        )
+        visible = min(right, high) - max(left, low)
+        text = next((text for text in texts if len(text) * per_letter < visible), None)
+        if text is not None:
+            box = {"boxstyle": "square,pad=0.15", "facecolor": look.face, "edgecolor": "none"}
+            middle = max(left, low) + visible / 2
+            ax.text(middle, y, text, ha="center", va="center", fontsize=8.5, color="white", bbox=box, zorder=4, clip_on=True)
+
+
+def _lines(source: Any, experiment: str | None, spans: "pd.DataFrame") -> dict[str, list[float]]:
+    """Moments of cut, stop and restore: of the restores that lost one of these spans, or restored between them."""
+    if _source.is_frame(source):
+        stops = spans.loc[spans["lost_by_run"].notna() & spans["end_is_bound"].astype(bool)].groupby("run")["end_t"].max()
+        return {style.CUT: sorted(spans["cut_t"].dropna().unique()), style.STOP: sorted(stops.unique())}
+    restores = _source.rows(source, "restores", ("run", "restore_t", "cut_t", "stop_t"), experiment=experiment)
+    within = restores["restore_t"].between(spans["start_t"].min(), spans["end_t"].max())
+    restores = restores[within | restores["run"].isin(spans["lost_by_run"].dropna())]
+    found = {style.CUT: "cut_t", style.STOP: "stop_t", style.RESTORE: "restore_t"}
+    return {kind: sorted(restores[column].dropna().unique()) for kind, column in found.items()}
+
+
+def _draw_lines(ax: "Axes", moments: dict[str, list[float]], zero: float, rows: int) -> int:
+    """Draw the vertical lines; where they are few each is named. Returns the lines of names at the top."""
+    low, high = ax.get_xlim()
+    inside = [(kind, t - zero) for kind, found in moments.items() for t in found if low <= t - zero <= high]
+    for kind, x in inside:
+        ax.axvline(x, color=style.ink(), linestyle=style.LINES[kind][1], linewidth=1.2, zorder=3, gid=f"line-{kind}")
+    if len(inside) > 3 or len({kind for kind, _ in inside}) < len(inside):
+        return 0
+    per_letter = style.letter(ax) * 8.5
+    step, level, reach = 0.75 if rows <= _NAMED_ROWS else rows * 0.08, 1, low
+    for kind, x in sorted(inside, key=lambda pair: pair[1]):
+        text = f"{kind} {style.length(x)}"
+        left = kind == style.CUT and x - len(text) * per_letter > low
+        if (x - len(text) * per_letter if left else x) < reach:
+            level += 1
+        reach = x if left else x + len(text) * per_letter
+        ax.annotate(
+            text,
+            (x, -0.45 - step * (level - 0.5)),
+            xytext=(-4 if left else 4, 0),
+            textcoords="offset points",
+            ha="right" if left else "left",
+            va="center",
+            fontsize=8.5,
+        )
+    return level if inside else 0
+
+
+def _run_names(ax: "Axes", spans: "pd.DataFrame", zero: float, window: tuple[float, float] | None) -> None:
+    """Name the runs above the picture, each over the time it runs; those too narrow for it go unnamed."""
+    low, high = ax.get_xlim()
+    per_letter = style.letter(ax) * 9
+    taken = low
+    for run, own in sorted(spans.groupby("run"), key=lambda pair: pair[1]["start_t"].min()):
+        left, right = max(low, own["start_t"].min() - zero), min(high, own["end_t"].max() - zero)
+        text = f"run {style.short(run, 20)}"
+        wide = len(text) * per_letter
+        middle = min(max((left + right) / 2, low + wide / 2), high - wide / 2)
+        ax.plot([left, right], [1.012, 1.012], color=style.ink(), linewidth=2, clip_on=False, transform=ax.get_xaxis_transform())
+        if middle - wide / 2 >= taken and wide < (right - left) * 2.5:
+            ax.text(
+                middle, 1.025, text, ha="center", va="bottom", fontsize=9, transform=ax.get_xaxis_transform(), parse_math=False
+            )
+            taken = middle + wide / 2 + per_letter
