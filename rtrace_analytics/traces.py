@@ -107,6 +107,32 @@ class Traces:
                 progress=progress,
             )
 
+    def label(self, labels: Mapping[str, Mapping[str, object]] | str | PathLike[str]) -> int:
+        """Label experiments, `{"a": {"interval_s": 120}}` or a CSV file of experiment,key,value; returns how many labels.
+
+        A key that is there gets the new value. Raises `InputError` for an experiment not there or a key told twice.
+        """
+        from rtrace_analytics import compare
+
+        found = compare.read_labels(labels) if isinstance(labels, (str, PathLike)) else labels
+        with self.opened(write=True) as con:
+            return compare.set_labels(con, found)
+
+    def compare(
+        self, by: str = "experiment", metric: str = "lost_s_per_restore", *, seed: int = 0
+    ) -> "pd.DataFrame":
+        """One row per experiment, by label: what it lost, its group's mean; see `rtrace_analytics.compare.compare`."""
+        from rtrace_analytics import compare
+
+        return compare.compare(self, by, metric, seed=seed)
+
+    @property
+    def plot(self) -> "Pictures":
+        """The pictures: `traces.plot.timeline()`, `waste`, `fates`, `in_flight`, `durations`, `lineage`, `compare`."""
+        from rtrace_analytics.plots import Pictures
+
+        return Pictures(self)
+
     def forget(self, experiment: str) -> int:
         """Let an experiment go; the number of its events. Raises `InputError` where it is not there."""
         with self.opened(write=True) as con:
