@@ -80,7 +80,9 @@ def _listed(verb: str, names: Iterable[str]) -> str:
     return f"{verb} {', '.join(map(repr, all_names[:10]))}{more}" if all_names else "is none"
 
 
-def compare(traces: Any, by: str = "experiment", metric: str = "lost_s_per_restore", *, seed: int = 0) -> "pd.DataFrame":
+def compare(
+    traces: Any, by: str = "experiment", metric: str = "lost_s_per_restore", *, seed: int = 0
+) -> "pd.DataFrame":
     """What each experiment lost, beside the mean of the experiments that bear the same label.
 
     Args:
@@ -93,8 +95,8 @@ def compare(traces: Any, by: str = "experiment", metric: str = "lost_s_per_resto
     Returns:
         One row per experiment, by label: the columns of `experiment_waste`, the label in a column of its key's name
         (numbers where all of them are), and `group_experiments` (how many have a figure), `group_restores` (of known
-        cut, behind the figure), `group_mean`, `group_low` and `group_high`: the mean of the experiments with that label and
-        its bootstrap 95 % interval, NaN for fewer than three experiments.
+        cut, behind the figure), `group_mean`, `group_low` and `group_high`: the mean of the experiments with that label
+        and its bootstrap 95 % interval, NaN for fewer than three experiments.
 
     Raises:
         InputError: a metric or label that is not there, or an experiment without the label.
@@ -106,7 +108,10 @@ def compare(traces: Any, by: str = "experiment", metric: str = "lost_s_per_resto
         frame.insert(1, by, _values(traces.view("labels"), frame["experiment"], by, frame.columns))
     groups = group_means(frame, by, metric, seed=seed)
     own = groups.set_index(by)[list(_GROUP)]
-    return frame.join(own, on=by).sort_values([by, "experiment"] if by != "experiment" else by).reset_index(drop=True)
+    joined: pd.DataFrame = (
+        frame.join(own, on=by).sort_values([by, "experiment"] if by != "experiment" else by).reset_index(drop=True)
+    )
+    return joined
 
 
 def _values(labels: "pd.DataFrame", experiments: "pd.Series[str]", by: str, taken: Iterable[str]) -> "pd.Series[Any]":
@@ -131,7 +136,7 @@ def _values(labels: "pd.DataFrame", experiments: "pd.Series[str]", by: str, take
 
 
 def group_means(frame: "pd.DataFrame", by: str, metric: str, *, seed: int = 0) -> "pd.DataFrame":
-    """One row per value of column `by`, in its order: how many experiments and restores, mean and 95 % interval of `metric`.
+    """One row per value of column `by`, in order: experiments and restores behind it, mean of `metric`, 95 % interval.
 
     `frame` is a result of `compare`. Experiments without the figure (no restore of known cut) are not counted. The
     interval is the percentile bootstrap over experiments (scipy.stats.bootstrap, 9,999 resamples).

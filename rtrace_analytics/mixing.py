@@ -21,15 +21,15 @@ class MixedTraces(Traces):
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise InputError("a mix only reads: load, label or forget in one of its databases, then mix again")
 
-    load = forget = label = _refuse  # type: ignore[assignment]
+    load = forget = label = _refuse
 
 
 def mix(sources: Mapping[str, Source], *, prefix: bool = False) -> Traces:
     """Read several databases as one: all methods, pictures and comparisons over all their experiments.
 
     A database file is read where it lies, nothing is copied; it stays open for reading until the mix is closed. Traces
-    in memory are copied as they are now. Every experiment bears the label `source`: the name its database has here (unless
-    it has a label of that key already).
+    in memory are copied as they are now. Every experiment bears the label `source`: the name its database has here
+    (unless it has a label of that key already).
 
     Args:
         sources: Name to database: traces, or the path of a database file.
@@ -120,7 +120,8 @@ def _unite(con: "duckdb.DuckDBPyConnection", view: str, names: list[str], prefix
         if view == "labels":
             own = f"{_text(name + '/')} || experiment" if prefix else "experiment"
             parts.append(
-                f"SELECT {own} AS experiment, 'source' AS key, {_text(name)} AS value FROM ({_experiments(f'source_{i}')}) "
+                f"SELECT {own} AS experiment, 'source' AS key, {_text(name)} AS value "
+                f"FROM ({_experiments(f'source_{i}')}) "
                 f"WHERE experiment NOT IN (SELECT experiment FROM source_{i}.labels WHERE key = 'source')"
             )
     con.execute(f"CREATE VIEW memory.main.{view} AS {' UNION ALL BY NAME '.join(parts)}")

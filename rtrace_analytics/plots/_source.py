@@ -1,12 +1,9 @@
 """What a picture is drawn from: rows of the views, out of loaded traces or out of a frame the caller has."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rtrace_analytics.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def is_frame(source: Any) -> bool:
@@ -23,8 +20,8 @@ def rows(
     where: str = "true",
     parameters: Sequence[Any] = (),
     order: str = "ALL",
-) -> "pd.DataFrame":
-    """These columns of a view's rows; a frame is taken as the view's rows.
+) -> Any:
+    """These columns of a view's rows, a DataFrame; a frame is taken as the view's rows.
 
     `where`, `parameters` and `order` are used on traces only. Raises `InputError` where a frame lacks a column, or an
     experiment is not there.
@@ -80,7 +77,8 @@ def one_experiment(source: Any, experiment: str | None) -> tuple[str | None, int
     with source.opened() as con:
         found = con.execute(
             "SELECT r.experiment FROM (SELECT DISTINCT experiment FROM runs) r "
-            "LEFT JOIN (SELECT experiment, sum(lost_s) AS lost_s FROM cut_time_waste GROUP BY experiment) w USING (experiment) "
+            "LEFT JOIN (SELECT experiment, sum(lost_s) AS lost_s FROM cut_time_waste GROUP BY experiment) w "
+            "USING (experiment) "
             "ORDER BY w.lost_s DESC NULLS LAST, r.experiment"
         ).fetchall()
     return (found[0][0] if found else None), len(found)
@@ -98,7 +96,7 @@ def told_of(experiment: str | None, of: int, shorten: Any) -> str:
 def origin(first_t: float, last_t: float) -> tuple[float, str]:
     """Where a picture's time begins, and what the axis is called.
 
-    Moments that begin near 0, within a quarter of their length, are no dates (an example is): they are shown as they are.
+    Moments that begin near 0, within a quarter of their length, are no dates: they stay as they are.
     """
     if 0 <= first_t <= (last_t - first_t) / 4:
         return 0.0, "time"

@@ -7,7 +7,6 @@ from rtrace_analytics.errors import InputError
 from rtrace_analytics.plots import _source, style
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 _MOST = 40
@@ -23,7 +22,8 @@ def plot_compare(
 ) -> "Axes":
     """Draw a mark per experiment over its label, and per label the mean with its bootstrap 95 % interval.
 
-    Below each label stands how many experiments and restores are behind it. Of more than 40 labels the first 40 are drawn.
+    Below each label stands how many experiments and restores are behind it. Of more than 40 labels the first 40 are
+    drawn.
 
     Args:
         source: Traces, or a result of `compare`.
@@ -45,9 +45,11 @@ def plot_compare(
         columns = ("experiment", by, metric, "known_restores", "group_mean", "group_low", "group_high")
         missing = [name for name in columns if name not in frame]
         if missing:
-            raise InputError(f"the frame has no column {missing[0]!r}: give a result of compare(by={by!r}), or the traces")
-        columns = ("group_experiments", "group_restores", "group_mean", "group_low", "group_high")
-        groups = frame.drop_duplicates(by).sort_values(by)[[by, *columns]].reset_index(drop=True)
+            raise InputError(
+                f"the frame has no column {missing[0]!r}: give a result of compare(by={by!r}), or the traces"
+            )
+        wanted = ("group_experiments", "group_restores", "group_mean", "group_low", "group_high")
+        groups = frame.drop_duplicates(by).sort_values(by)[[by, *wanted]].reset_index(drop=True)
     else:
         frame = compare(source, by, metric)
         groups = group_means(frame, by, metric)
@@ -76,7 +78,7 @@ def plot_compare(
     return ax
 
 
-def _experiments(ax: "Axes", frame: "pd.DataFrame", groups: "pd.DataFrame", by: str, metric: str, scale: float) -> list[Any]:
+def _experiments(ax: "Axes", frame: Any, groups: Any, by: str, metric: str, scale: float) -> list[Any]:
     x, y = [], []
     for place, value in enumerate(groups[by]):
         own = frame.loc[(frame[by] == value) & frame[metric].notna(), metric].astype(float).to_numpy() * scale
@@ -84,36 +86,56 @@ def _experiments(ax: "Axes", frame: "pd.DataFrame", groups: "pd.DataFrame", by: 
         x += [place + shift for shift in spread]
         y += own.tolist()
     (marks,) = ax.plot(
-        x, y, "o", color="#7fa9cc", markeredgecolor="#4f81ad", markersize=5, linestyle="none", label="one experiment",
+        x,
+        y,
+        "o",
+        color="#7fa9cc",
+        markeredgecolor="#4f81ad",
+        markersize=5,
+        linestyle="none",
+        label="one experiment",
         gid="experiments",
-    )  # fmt: skip
+    )
     return [marks] if len(y) else []
 
 
-def _means(ax: "Axes", groups: "pd.DataFrame", scale: float) -> list[Any]:
+def _means(ax: "Axes", groups: Any, scale: float) -> list[Any]:
     known = groups[groups["group_mean"].notna()]
     mean = known["group_mean"].to_numpy(float) * scale
     (marks,) = ax.plot(
-        known.index, mean, "D", color=style.ink(), markersize=7, linestyle="none", label="mean of the group", gid="means", zorder=4
+        known.index,
+        mean,
+        "D",
+        color=style.ink(),
+        markersize=7,
+        linestyle="none",
+        label="mean of the group",
+        gid="means",
+        zorder=4,
     )
     sure = known[known["group_low"].notna()]
     bars = [marks]
     if len(sure):
         ax.vlines(
-            sure.index, sure["group_low"].to_numpy(float) * scale, sure["group_high"].to_numpy(float) * scale,
-            color=style.ink(), linewidth=2, zorder=3, gid="intervals",
-        )  # fmt: skip
+            sure.index,
+            sure["group_low"].to_numpy(float) * scale,
+            sure["group_high"].to_numpy(float) * scale,
+            color=style.ink(),
+            linewidth=2,
+            zorder=3,
+            gid="intervals",
+        )
         (stroke,) = ax.plot([], [], color=style.ink(), linewidth=2, label="bootstrap 95 % interval of the mean")
         bars.append(stroke)
     return bars
 
 
-def _slanted(groups: "pd.DataFrame", by: str) -> bool:
+def _slanted(groups: Any, by: str) -> bool:
     names = [style.short(value, 22) for value in groups[by]]
     return sum(map(len, names)) > 90 or len(names) > 9
 
 
-def _names(ax: "Axes", groups: "pd.DataFrame", by: str) -> None:
+def _names(ax: "Axes", groups: Any, by: str) -> None:
     slanted = _slanted(groups, by)
     names = []
     for row in groups.itertuples(index=False):
@@ -123,6 +145,6 @@ def _names(ax: "Axes", groups: "pd.DataFrame", by: str) -> None:
         if by == "experiment":
             counts = f"{row.group_restores} restore{'' if row.group_restores == 1 else 's'}"
         names.append(f"{name} ({counts})" if slanted else f"{name}\n{counts}")
-    turn = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
+    turn: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
     ax.set_xticks(range(len(names)), labels=names, parse_math=False, fontsize=8.5, **turn)
     ax.set_xlabel(style.short(by))

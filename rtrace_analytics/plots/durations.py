@@ -26,9 +26,9 @@ def plot_durations(
 ) -> "Axes":
     """Draw how many attempts ran how long, by fate; above each bar the share of it that was lost to a restore.
 
-    So it shows whether long rollouts are lost more often than short ones. A lost attempt that nothing ended is as long as
-    its run is known to have run. The stretches of time are equal on a logarithmic scale; an attempt of no length counts
-    in the first.
+    So it shows whether long rollouts are lost more often than short ones. A lost attempt that nothing ended is as long
+    as its run is known to have run. The stretches of time are equal on a logarithmic scale; an attempt of no length
+    counts in the first.
 
     Args:
         source: Traces, or a frame of `attempt_spans`.
@@ -61,19 +61,32 @@ def plot_durations(
             continue
         look = _LOOKS[name]
         ax.bar(
-            edges[:-1], count, width=np.diff(edges), bottom=bottom, align="edge", color=look.face, edgecolor=look.edge,
-            hatch=look.hatch, linewidth=0.6, label=f"_{name}",
-        )  # fmt: skip
+            edges[:-1],
+            count,
+            width=np.diff(edges),
+            bottom=bottom,
+            align="edge",
+            color=look.face,
+            edgecolor=look.edge,
+            hatch=look.hatch,
+            linewidth=0.6,
+            label=f"_{name}",
+        )
         bottom = bottom + count
         handles.append(style.patch(look))
     for left, right, lost, total in zip(edges[:-1], edges[1:], counts["lost"], bottom, strict=True):
         if total:
             said = style.share(lost, total)
             ax.annotate(
-                said, ((left * right) ** 0.5, total), xytext=(0, 2), textcoords="offset points", ha="center", fontsize=8.5
+                said,
+                ((left * right) ** 0.5, total),
+                xytext=(0, 2),
+                textcoords="offset points",
+                ha="center",
+                fontsize=8.5,
             )
     ax.set(xscale="log", xlim=(edges[0], edges[-1]), ylim=(0, bottom.max() * 1.12), ylabel="attempts")
-    ax.yaxis.get_major_locator().set_params(integer=True)
+    style.whole_numbers(ax)
     _ticks(ax, edges)
     ax.set_xlabel("length of the attempt, from dispatch to its end or the last that is known")
     style.title(ax, heading)
@@ -99,7 +112,29 @@ def _ticks(ax: "Axes", edges: Any) -> None:
     """Ticks at lengths people say: 1 s, 10 s, 1 min, 10 min, 1 h; at the edges where none of them is inside."""
     from matplotlib.ticker import NullLocator
 
-    said = [1e-3, 1e-2, 0.1, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 18_000, 36_000, 86_400, 864_000]
+    said = [
+        1e-3,
+        1e-2,
+        0.1,
+        1,
+        2,
+        5,
+        10,
+        20,
+        30,
+        60,
+        120,
+        300,
+        600,
+        1200,
+        1800,
+        3600,
+        7200,
+        18_000,
+        36_000,
+        86_400,
+        864_000,
+    ]
     inside = [s for s in said if edges[0] <= s <= edges[-1]]
     inside = inside[:: -(-len(inside) // 10)] if len(inside) > 1 else [float(edges[0]), float(edges[-1])]
     ax.set_xticks(inside, labels=[_said(s) for s in inside])

@@ -48,7 +48,7 @@ def plot_in_flight(
         moments[style.SNAPSHOT] = _source.rows(source, "snapshots", ("cut_t",), experiment=name)["cut_t"]
     zero, axis_name = _source.origin(first_t, last_t)
     ordered = sorted(frame.groupby("run"), key=lambda pair: pair[1]["t"].iloc[0])
-    for i, (run, own) in enumerate(ordered):
+    for i, (_, own) in enumerate(ordered):
         own = own.sort_values("t")
         t, running = thinned(own["t"].to_numpy(float) - zero, own["in_flight"].to_numpy(float))
         face, edge = _FACES[i % 2]
@@ -58,7 +58,7 @@ def plot_in_flight(
     margin = (last_t - first_t) * 0.015 or 1.0
     ax.set_xlim(first_t - zero - margin, last_t - zero + margin)
     ax.set_ylim(0, max(1.0, float(frame["in_flight"].max())) * 1.08)
-    ax.yaxis.get_major_locator().set_params(integer=True)
+    style.whole_numbers(ax)
     ax.set_ylabel("rollouts running")
     style.title(ax, heading)
     style.time_axis(ax, axis_name)
@@ -69,7 +69,7 @@ def plot_in_flight(
 
 
 def thinned(t: "np.ndarray", running: "np.ndarray", most: int = _STEPS) -> tuple["np.ndarray", "np.ndarray"]:
-    """Steps as they are, or where there are more than `most` the highest of each of `most` equal stretches; the last stays."""
+    """Steps as they are; of more than `most` the highest in each of `most` equal stretches of time, and the last."""
     import numpy as np
 
     if len(t) <= most:
@@ -89,7 +89,16 @@ def _marks(ax: "Axes", moments: dict[str, Any], zero: float) -> list[Any]:
         handles += [style.line(kind)] if found else []
     if style.SNAPSHOT in moments and len(taken := moments[style.SNAPSHOT].dropna()):
         handles += ax.plot(
-            taken - zero, [0.0] * len(taken), "^", color=style.ink(), markersize=5, clip_on=False, linestyle="none",
-            transform=ax.get_xaxis_transform(), label="snapshot (its cut)", gid="snapshots", zorder=5,
-        )  # fmt: skip
+            taken - zero,
+            [0.0] * len(taken),
+            "^",
+            color=style.ink(),
+            markersize=5,
+            clip_on=False,
+            linestyle="none",
+            transform=ax.get_xaxis_transform(),
+            label="snapshot (its cut)",
+            gid="snapshots",
+            zorder=5,
+        )
     return handles

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 from rtrace_analytics.plots import _source, style
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 _RUNS = ("experiment", "run", "parent_run", "first_t", "last_t", "cut_t")
@@ -17,14 +16,14 @@ def plot_lineage(
     *,
     ax: "Axes | None" = None,
     experiment: str | list[str] | None = None,
-    snapshots: "pd.DataFrame | None" = None,
+    snapshots: Any = None,
     legend: bool = True,
 ) -> "Axes":
     """Draw a line per run from its first to its last event, a mark per snapshot, and from what it restored to each run.
 
-    A run's line is whole as far as its work was restored or it ran to the end, and thin after that: what a later run threw
-    away. A run of a branch that was left is thin from its start. Experiments stand one below the other, each from
-    its own first event.
+    A run's line is whole as far as its work was restored or it ran to the end, and thin after that: what a later run
+    threw away. A run of a branch that was left is thin from its start. Experiments stand one below the other, each
+    from its own first event.
 
     Args:
         source: Traces, or a frame of `runs` (then branches that were left are not told apart).
@@ -50,7 +49,9 @@ def plot_lineage(
         )
         left = set(spans.drop_duplicates().itertuples(index=False, name=None))
         tried = set(
-            _source.rows(source, "restores", ("experiment", "run"), experiment=experiment).itertuples(index=False, name=None)
+            _source.rows(source, "restores", ("experiment", "run"), experiment=experiment).itertuples(
+                index=False, name=None
+            )
         )
     heading = "Who restored what (wall-seconds)"
     if runs.empty:
@@ -68,7 +69,9 @@ def plot_lineage(
     ax.set_xlim(low - (longest - low) * 0.015, longest + (longest - low) * 0.2)
     if len(runs) <= _NAMED:
         _notes(ax, rows, left, tried)
-    names = [(f"{style.short(row.experiment, 18)} · " if many else "") + style.short(row.run, 18) for row in rows.values()]
+    names = [
+        (f"{style.short(row.experiment, 18)} · " if many else "") + style.short(row.run, 18) for row in rows.values()
+    ]
     ax.set_ylim(len(runs) - 0.4, -0.7)
     style.row_names(ax, names)
     style.title(ax, heading)
@@ -79,7 +82,7 @@ def plot_lineage(
     return ax
 
 
-def _placed(runs: "pd.DataFrame", many: bool) -> "pd.DataFrame":
+def _placed(runs: Any, many: bool) -> Any:
     """The runs with their row `y`, the zero of their time axis and its name."""
     runs = runs.sort_values(["experiment", "first_t", "run"], kind="stable").reset_index(drop=True)
     runs["y"] = range(len(runs))
@@ -93,13 +96,18 @@ def _known(value: Any) -> bool:
 
 
 def _kept_until(rows: list[Any], left: set[tuple[str, str]]) -> dict[tuple[str, str], float]:
-    """Until when a run's work lives on: its latest cut restored after it ended, its end where none was, or not at all."""
+    """Until when a run's work lives on: its latest cut restored after its end, its end if none was, or not at all."""
     until = {(row.experiment, row.run): row.last_t for row in rows}
     ends = dict(until)
     restored: dict[tuple[str, str], float] = {}
     for row in rows:
         parent = (row.experiment, row.parent_run)
-        if parent in ends and row.first_t >= ends[parent] and _known(row.cut_t) and (row.experiment, row.run) not in left:
+        if (
+            parent in ends
+            and row.first_t >= ends[parent]
+            and _known(row.cut_t)
+            and (row.experiment, row.run) not in left
+        ):
             restored[parent] = max(restored.get(parent, row.cut_t), row.cut_t)
     until.update(restored)
     until.update({(row.experiment, row.run): row.first_t for row in rows if (row.experiment, row.run) in left})
@@ -119,25 +127,37 @@ def _run_lines(ax: "Axes", rows: list[Any], left: set[tuple[str, str]]) -> None:
             thin.append([(turn - row.zero, row.y), (row.last_t - row.zero, row.y)])
     looks = ((whole, "#7fa9cc", 6.0, "-", "kept"), (thin, "#9c1f1f", 2.0, (0, (2.5, 1.2)), "left"))
     for segments, color, width, dashes, name in looks:
-        lines = LineCollection(segments, colors=color, linewidths=width, linestyles=[dashes], capstyle="butt", gid=f"runs-{name}")
+        lines = LineCollection(
+            segments, colors=color, linewidths=width, linestyles=[dashes], capstyle="butt", gid=f"runs-{name}"
+        )
         ax.add_collection(lines, autolim=False)
 
 
-def _snapshot_marks(ax: "Axes", rows: dict[tuple[str, str], Any], snapshots: "pd.DataFrame | None") -> None:
+def _snapshot_marks(ax: "Axes", rows: dict[tuple[str, str], Any], snapshots: Any) -> None:
     if snapshots is None:
         return
     for restored, face, size in ((False, "white", 5.0), (True, style.ink(), 6.5)):
         marks = [
             (row.cut_t - own.zero, own.y)
             for row in snapshots.itertuples()
-            if (own := rows.get((row.experiment, row.run))) is not None and _known(row.cut_t) and (row.restores > 0) == restored
+            if (own := rows.get((row.experiment, row.run))) is not None
+            and _known(row.cut_t)
+            and (row.restores > 0) == restored
         ]
         if marks:
             x, y = zip(*marks, strict=True)
             ax.plot(
-                x, y, "o", markersize=size, markerfacecolor=face, markeredgecolor=style.ink(), markeredgewidth=0.8, zorder=4,
-                gid="snapshots-restored" if restored else "snapshots", linestyle="none",
-            )  # fmt: skip
+                x,
+                y,
+                "o",
+                markersize=size,
+                markerfacecolor=face,
+                markeredgecolor=style.ink(),
+                markeredgewidth=0.8,
+                zorder=4,
+                gid="snapshots-restored" if restored else "snapshots",
+                linestyle="none",
+            )
 
 
 def _origins(ax: "Axes", rows: dict[tuple[str, str], Any]) -> None:
@@ -160,7 +180,9 @@ def _origins(ax: "Axes", rows: dict[tuple[str, str], Any]) -> None:
         ax.plot(x, y, ">", color=style.ink(), markersize=5, zorder=4, linestyle="none", gid="starts")
 
 
-def _notes(ax: "Axes", rows: dict[tuple[str, str], Any], left: set[tuple[str, str]], tried: set[tuple[str, str]]) -> None:
+def _notes(
+    ax: "Axes", rows: dict[tuple[str, str], Any], left: set[tuple[str, str]], tried: set[tuple[str, str]]
+) -> None:
     for key, row in rows.items():
         parent = rows.get((row.experiment, row.parent_run))
         if key in left:
@@ -172,12 +194,17 @@ def _notes(ax: "Axes", rows: dict[tuple[str, str], Any], left: set[tuple[str, st
         else:
             continue
         ax.annotate(
-            note, (row.last_t - row.zero, row.y), xytext=(6, 0), textcoords="offset points", va="center", fontsize=8,
+            note,
+            (row.last_t - row.zero, row.y),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
             parse_math=False,
-        )  # fmt: skip
+        )
 
 
-def _handles(runs: "pd.DataFrame", snapshots: "pd.DataFrame | None", left: set[tuple[str, str]]) -> list[Any]:
+def _handles(runs: Any, snapshots: Any, left: set[tuple[str, str]]) -> list[Any]:
     from matplotlib.lines import Line2D
 
     def mark(label: str, **look: Any) -> Any:

@@ -30,7 +30,7 @@ LOOKS = {
     "open": Look("still running at the end", "#f7f7f7", "#8a8a8a"),
 }
 CUT, STOP, RESTORE, SNAPSHOT = "cut", "stop", "restore", "snapshot"
-LINES = {
+LINES: dict[str, tuple[str, Any]] = {
     CUT: ("snapshot cut that was restored", "-"),
     STOP: ("stop (last line of the run)", ":"),
     RESTORE: ("restore", "--"),
@@ -82,9 +82,9 @@ def length(seconds: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """A part of a whole in per cent, to two digits or more; a dash where there is no whole."""
+    """A part of a whole in per cent, to two digits or more."""
     if not whole > 0:
-        return "–"
+        return "no time"
     percent = 100 * part / whole
     return f"{percent:.0f} %" if percent >= 10 or percent == 0 else f"{percent:.2g} %"
 
@@ -115,6 +115,13 @@ def row_names(ax: "Axes", names: Sequence[str], *, positions: Sequence[float] | 
     every = -(-len(places) // fits)
     ax.set_yticks(places[::every], labels=list(names)[::every], parse_math=False, fontsize=8.5)
     ax.tick_params(axis="y", length=0)
+
+
+def whole_numbers(ax: "Axes") -> None:
+    """Only whole numbers on the y axis."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def height_px(ax: "Axes") -> float:
@@ -185,16 +192,15 @@ def time_axis(ax: "Axes", name: str, *, which: str = "x") -> None:
 
     class TimeLocator(Locator):
         def __call__(self) -> Any:
-            return self.tick_values(*self.axis.get_view_interval())
+            return self.tick_values(*axis.get_view_interval())
 
         def tick_values(self, vmin: float, vmax: float) -> Any:
-            from numpy import arange, ceil
+            from numpy import arange, asarray, ceil
 
             span = abs(vmax - vmin)
             if span < 6 or span > 12 * 86_400:
                 unit = 1 if span < 6 else 86_400
-                ticks = MaxNLocator(8).tick_values(vmin / unit, vmax / unit)
-                return ticks * unit
+                return asarray(MaxNLocator(8).tick_values(vmin / unit, vmax / unit)) * unit
             step = next((s for s in steps if span / s <= 9), 2 * 86_400)
             return arange(ceil(min(vmin, vmax) / step) * step, max(vmin, vmax) + step * 1e-6, step)
 

@@ -1,15 +1,12 @@
 """The timeline: a bar per attempt, in colours that say what became of its seconds."""
 
-import heapq
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics.errors import InputError
-from rtrace_analytics.plots import _source, style
+from rtrace_analytics.plots import _source, bars, style
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
     from matplotlib.axes import Axes
 
 COLUMNS = (
@@ -34,8 +31,8 @@ def plot_timeline(
 ) -> "Axes":
     """Draw a bar per attempt from dispatch to end, cut, stop and restore as lines, run ids at the top.
 
-    Up to 40 attempts have a row each, by group, sibling and try. More of them share rows: a row is then one rollout at a
-    time, and what is narrower than a pixel is drawn as one bar (lost over kept).
+    Up to 40 attempts have a row each, by group, sibling and try. More of them share rows: a row is then one rollout at
+    a time, and of more than 2,000 what is narrower than a pixel is drawn as one bar (lost over kept).
 
     Args:
         source: Traces, or a frame of `attempt_spans`.
@@ -72,7 +69,7 @@ def plot_timeline(
         spans, names = _by_try(spans)
         lanes = list(range(len(spans)))
     else:
-        lanes, names = _shared_rows(spans), []
+        lanes, names = bars.shared_rows(spans), []
     rows = max(lanes) + 1
     ax = style.new_axes(ax, 9, 1.75 + (0.3 * rows if own_rows else min(4.0, 0.02 * rows + 2)))
     _window(ax, spans, zero, window)
@@ -95,7 +92,7 @@ def plot_timeline(
     return ax
 
 
-def _spans(source: Any, experiment: str | None, group: str | None, siblings: Sequence[int] | None) -> "pd.DataFrame":
+def _spans(source: Any, experiment: str | None, group: str | None, siblings: Sequence[int] | None) -> Any:
     where, parameters = ["true"], []
     if group is not None and not _source.is_frame(source):
         where.append("(group_key = ? OR prompt_id = ?)")
@@ -113,13 +110,15 @@ def _spans(source: Any, experiment: str | None, group: str | None, siblings: Seq
         by_key = spans[spans["group_key"] == group]
         spans = by_key if len(by_key) else spans[spans["prompt_id"] == group]
         if spans.empty:
-            raise InputError(f"no group or prompt {group!r} was dispatched in {experiment!r}: attempt_spans has their names")
+            raise InputError(
+                f"no group or prompt {group!r} was dispatched in {experiment!r}: attempt_spans has their names"
+            )
     if siblings is not None:
         spans = spans[spans["generation_index"].isin(list(siblings))]
     return spans.sort_values(["start_t", "run"], kind="stable").reset_index(drop=True)
 
 
-def _extent(source: Any, experiment: str | None, spans: "pd.DataFrame") -> tuple[float, float]:
+def _extent(source: Any, experiment: str | None, spans: Any) -> tuple[float, float]:
     if not _source.is_frame(source) and experiment is not None:
         runs = _source.rows(source, "runs", ("first_t", "last_t"), experiment=experiment)
         return float(runs["first_t"].min()), float(runs["last_t"].max())
@@ -128,12 +127,12 @@ def _extent(source: Any, experiment: str | None, spans: "pd.DataFrame") -> tuple
     return float(spans["start_t"].min()), float(spans["end_t"].max())
 
 
-def _group_name(group: str, spans: "pd.DataFrame") -> str:
+def _group_name(group: str, spans: Any) -> str:
     prompts = spans["prompt_id"].dropna().unique()
     return f"prompt {style.short(prompts[0])}" if len(prompts) == 1 else f"group {style.short(group)}"
 
 
-def _by_try(spans: "pd.DataFrame") -> tuple["pd.DataFrame", list[str]]:
+def _by_try(spans: Any) -> tuple[Any, list[str]]:
     """The spans in the order of their rows, and the rows' names."""
     first = spans.groupby("group_key")["start_t"].transform("min")
     spans = (
@@ -159,24 +158,7 @@ def _none(value: Any) -> bool:
     return value is None or value != value or str(value) == "<NA>"
 
 
-def _shared_rows(spans: "pd.DataFrame") -> list[int]:
-    """A row for each span such that none overlaps another in its row: the lowest that is free when it starts."""
-    busy: list[tuple[float, int]] = []
-    free: list[int] = []
-    lanes, most = [], 0
-    for start, end in zip(spans["start_t"].tolist(), spans["end_t"].tolist(), strict=True):
-        while busy and busy[0][0] <= start:
-            heapq.heappush(free, heapq.heappop(busy)[1])
-        if free:
-            lane = heapq.heappop(free)
-        else:
-            lane, most = most, most + 1
-        lanes.append(lane)
-        heapq.heappush(busy, (max(start, end), lane))
-    return lanes
-
-
-def _window(ax: "Axes", spans: "pd.DataFrame", zero: float, window: tuple[float, float] | None) -> None:
+def _window(ax: "Axes", spans: Any, zero: float, window: tuple[float, float] | None) -> None:
     if window is not None:
         ax.set_xlim(*window)
         return
@@ -189,32 +171,7 @@ def _window(ax: "Axes", spans: "pd.DataFrame", zero: float, window: tuple[float,
     ax.set_xlim(0 if zero == 0 else low - margin, high + margin)
 
 
-def pieces(spans: "pd.DataFrame") -> "pd.DataFrame":
-    """The bars of spans: columns `span` (row of the frame), `kind` (of `style.LOOKS`), `start_t`, `end_t`.
-
-    A span lost to a known cut has up to two, as long as its `thrown_away_s` and `never_saved_s`; any other has one.
-    """
-    import numpy as np
-    import pandas as pd
-
-    known = spans["thrown_away_s"].notna().to_numpy()
-    index = np.arange(len(spans))
-    start = spans["start_t"].to_numpy(float)
-    thrown = spans["thrown_away_s"].fillna(0.0).to_numpy(float)
-    unsaved = spans["never_saved_s"].fillna(0.0).to_numpy(float)
-    before, after = known & ((thrown > 0) | (unsaved == 0)), known & (unsaved > 0)
-    parts = [
-        (index[~known], spans["fate"].map(style.kind_of_fate).to_numpy(object)[~known], start[~known],
-         (start + spans["duration_s"].to_numpy(float))[~known]),
-        (index[before], np.full(before.sum(), "thrown_away", object), start[before], (start + thrown)[before]),
-        (index[after], np.full(after.sum(), "never_saved", object), (start + thrown)[after],
-         (start + thrown + unsaved)[after]),
-    ]  # fmt: skip
-    names = ("span", "kind", "start_t", "end_t")
-    return pd.DataFrame({name: np.concatenate([part[i] for part in parts]) for i, name in enumerate(names)})
-
-
-def _bars(ax: "Axes", spans: "pd.DataFrame", lanes: list[int], rows: int, zero: float) -> set[str]:
+def _bars(ax: "Axes", spans: Any, lanes: list[int], rows: int, zero: float) -> set[str]:
     """Draw the bars, one collection per kind; returns the kinds there are."""
     import numpy as np
     from matplotlib.collections import PolyCollection
@@ -222,24 +179,28 @@ def _bars(ax: "Axes", spans: "pd.DataFrame", lanes: list[int], rows: int, zero: 
     low, high = ax.get_xlim()
     pixel = (high - low) / max(1.0, style.width_px(ax))
     fold = max(1, int(np.ceil(rows / max(1.0, style.height_px(ax)))))
-    bars = pieces(spans)
-    lane = np.asarray(lanes)[bars["span"].to_numpy()] // fold
+    drawn = bars.pieces(spans)
+    lane = np.asarray(lanes)[drawn["span"].to_numpy()] // fold
     apart = len(spans) <= _APART
     found = set()
     for order, kind in enumerate(_DRAWN):
-        of_kind = (bars["kind"] == kind).to_numpy()
+        of_kind = (drawn["kind"] == kind).to_numpy()
         if not of_kind.any():
             continue
         found.add(kind)
-        y, start, end = lane[of_kind], bars["start_t"].to_numpy()[of_kind] - zero, bars["end_t"].to_numpy()[of_kind] - zero
+        y, start, end = (
+            lane[of_kind],
+            drawn["start_t"].to_numpy()[of_kind] - zero,
+            drawn["end_t"].to_numpy()[of_kind] - zero,
+        )
         if not apart:
-            y, start, end = merge(y, start, end, pixel)
+            y, start, end = bars.merge(y, start, end, pixel)
         look, half = style.LOOKS[kind], fold * (0.5 if not apart else 0.36 if rows <= _NAMED_ROWS else 0.43)
         middle = y * fold + (fold - 1) / 2
         corners = np.stack([start, middle - half, start, middle + half, end, middle + half, end, middle - half], axis=1)
         ax.add_collection(
             PolyCollection(
-                corners.reshape(-1, 4, 2),
+                list(corners.reshape(-1, 4, 2)),
                 facecolors=look.face,
                 edgecolors=look.edge,
                 linewidths=0.7 if rows <= _NAMED_ROWS else 0.3 if apart else 0.0,
@@ -254,24 +215,7 @@ def _bars(ax: "Axes", spans: "pd.DataFrame", lanes: list[int], rows: int, zero: 
     return found
 
 
-def merge(
-    row: "np.ndarray", start: "np.ndarray", end: "np.ndarray", gap: float
-) -> tuple["np.ndarray", "np.ndarray", "np.ndarray"]:
-    """Bars of one row that are less than `gap` apart as one; same arrays, fewer entries."""
-    import numpy as np
-
-    order = np.lexsort((start, row))
-    row, start, end = row[order], start[order], end[order]
-    first = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
-    shift = np.zeros(len(row))  # lifts each row above the one before, so that one running maximum does for all
-    shift[first[1:]] = (end.max() - start.min()) + gap + 1
-    shift = np.cumsum(shift)
-    reach = np.maximum.accumulate(end + shift)
-    begins = np.flatnonzero(np.r_[True, (start + shift)[1:] > reach[:-1] + gap])
-    return row[begins], start[begins], np.maximum.reduceat(end, begins)
-
-
-def _say_lost(ax: "Axes", spans: "pd.DataFrame", zero: float) -> None:
+def _say_lost(ax: "Axes", spans: Any, zero: float) -> None:
     """Write what was thrown away on the bars that are wide enough."""
     low, high = ax.get_xlim()
     per_letter = style.letter(ax) * 8.5
@@ -291,13 +235,17 @@ def _say_lost(ax: "Axes", spans: "pd.DataFrame", zero: float) -> None:
         if text is not None:
             box = {"boxstyle": "square,pad=0.15", "facecolor": look.face, "edgecolor": "none"}
             middle = max(left, low) + visible / 2
-            ax.text(middle, y, text, ha="center", va="center", fontsize=8.5, color="white", bbox=box, zorder=4, clip_on=True)
+            ax.text(
+                middle, y, text, ha="center", va="center", fontsize=8.5, color="white", bbox=box, zorder=4, clip_on=True
+            )
 
 
-def _lines(source: Any, experiment: str | None, spans: "pd.DataFrame") -> dict[str, list[float]]:
+def _lines(source: Any, experiment: str | None, spans: Any) -> dict[str, list[float]]:
     """Moments of cut, stop and restore: of the restores that lost one of these spans, or restored between them."""
     if _source.is_frame(source):
-        stops = spans.loc[spans["lost_by_run"].notna() & spans["end_is_bound"].astype(bool)].groupby("run")["end_t"].max()
+        stops = (
+            spans.loc[spans["lost_by_run"].notna() & spans["end_is_bound"].astype(bool)].groupby("run")["end_t"].max()
+        )
         return {style.CUT: sorted(spans["cut_t"].dropna().unique()), style.STOP: sorted(stops.unique())}
     restores = _source.rows(source, "restores", ("run", "restore_t", "cut_t", "stop_t"), experiment=experiment)
     within = restores["restore_t"].between(spans["start_t"].min(), spans["end_t"].max())
@@ -334,7 +282,7 @@ def _draw_lines(ax: "Axes", moments: dict[str, list[float]], zero: float, rows: 
     return level if inside else 0
 
 
-def _run_names(ax: "Axes", spans: "pd.DataFrame", zero: float, window: tuple[float, float] | None) -> None:
+def _run_names(ax: "Axes", spans: Any, zero: float, window: tuple[float, float] | None) -> None:
     """Name the runs above the picture, each over the time it runs; those too narrow for it go unnamed."""
     low, high = ax.get_xlim()
     per_letter = style.letter(ax) * 9
@@ -344,9 +292,23 @@ def _run_names(ax: "Axes", spans: "pd.DataFrame", zero: float, window: tuple[flo
         text = f"run {style.short(run, 20)}"
         wide = len(text) * per_letter
         middle = min(max((left + right) / 2, low + wide / 2), high - wide / 2)
-        ax.plot([left, right], [1.012, 1.012], color=style.ink(), linewidth=2, clip_on=False, transform=ax.get_xaxis_transform())
+        ax.plot(
+            [left, right],
+            [1.012, 1.012],
+            color=style.ink(),
+            linewidth=2,
+            clip_on=False,
+            transform=ax.get_xaxis_transform(),
+        )
         if middle - wide / 2 >= taken and wide < (right - left) * 2.5:
             ax.text(
-                middle, 1.025, text, ha="center", va="bottom", fontsize=9, transform=ax.get_xaxis_transform(), parse_math=False
+                middle,
+                1.025,
+                text,
+                ha="center",
+                va="bottom",
+                fontsize=9,
+                transform=ax.get_xaxis_transform(),
+                parse_math=False,
             )
             taken = middle + wide / 2 + per_letter

@@ -5,11 +5,20 @@ from typing import TYPE_CHECKING, Any
 from rtrace_analytics.plots import _source, style
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 _MOST = 60  # bars in one picture
-_WASTE = ("experiment", "run", "parent_run", "restore_t", "cut_t", "thrown_away_s", "never_saved_s", "lost_s", "naive_s")
+_WASTE = (
+    "experiment",
+    "run",
+    "parent_run",
+    "restore_t",
+    "cut_t",
+    "thrown_away_s",
+    "never_saved_s",
+    "lost_s",
+    "naive_s",
+)
 _FATE_LOOKS = {
     "kept": style.LOOKS["kept"],
     "restart": style.Look("lost to restores", "#9c1f1f", "#d98c8c", "////"),
@@ -27,7 +36,7 @@ def plot_waste(
     *,
     ax: "Axes | None" = None,
     experiment: str | list[str] | None = None,
-    totals: "pd.DataFrame | None" = None,
+    totals: Any = None,
     legend: bool = True,
 ) -> "Axes":
     """Draw a bar per restore: what ran before the cut and was thrown away, and what ran after it, never saved.
@@ -67,9 +76,16 @@ def plot_waste(
     _bars(ax, places, unsaved, thrown, style.LOOKS["never_saved"])
     known = frame["naive_s"].notna()
     (marks,) = ax.plot(
-        frame.loc[known, "naive_s"], frame.index[known], "D", color=style.ink(), markerfacecolor="white", markersize=5.5,
-        label="thrown away if every report counted", zorder=4, gid="naive",
-    )  # fmt: skip
+        frame.loc[known, "naive_s"],
+        frame.index[known],
+        "D",
+        color=style.ink(),
+        markerfacecolor="white",
+        markersize=5.5,
+        label="thrown away if every report counted",
+        zorder=4,
+        gid="naive",
+    )
     most = max(float((thrown + unsaved).max()), float(frame["naive_s"].max(skipna=True) or 0), 0.0)
     most = most if most > 0 else 1.0
     ax.set_xlim(0, most * 1.25)
@@ -87,7 +103,9 @@ def plot_waste(
     style.time_axis(ax, "lost, attempts added up")
     style.bare(ax)
     if legend:
-        style.legend_below(ax, [style.patch(style.LOOKS["thrown_away"]), style.patch(style.LOOKS["never_saved"]), marks], columns=2)
+        style.legend_below(
+            ax, [style.patch(style.LOOKS["thrown_away"]), style.patch(style.LOOKS["never_saved"]), marks], columns=2
+        )
     return ax
 
 
@@ -98,9 +116,16 @@ def _restore_name(row: Any, many: bool) -> str:
 
 def _bars(ax: "Axes", places: Any, lengths: Any, left: Any, look: style.Look) -> None:
     ax.barh(
-        places, lengths, left=left, height=0.68, color=look.face, edgecolor=look.edge, hatch=look.hatch, linewidth=0.6,
+        places,
+        lengths,
+        left=left,
+        height=0.68,
+        color=look.face,
+        edgecolor=look.edge,
+        hatch=look.hatch,
+        linewidth=0.6,
         label=f"_{look.label}",
-    )  # fmt: skip
+    )
 
 
 def plot_fates(
@@ -132,8 +157,12 @@ def plot_fates(
     xlabel = "share of the experiment's attempt-seconds (%)"
     if frame.empty:
         ax = style.new_axes(ax, 9, 2.4)
-        return style.empty(ax, heading, "no attempt was dispatched: no time went anywhere", xlabel=xlabel, ylabel="experiments")
-    shares = frame.pivot_table(index="experiment", columns="fate", values="share", aggfunc="sum", dropna=False).fillna(0.0)
+        return style.empty(
+            ax, heading, "no attempt was dispatched: no time went anywhere", xlabel=xlabel, ylabel="experiments"
+        )
+    shares = frame.pivot_table(index="experiment", columns="fate", values="share", aggfunc="sum", dropna=False).fillna(
+        0.0
+    )
     seconds = frame.groupby("experiment")["seconds"].sum()
     if len(shares) > _MOST:
         heading += f": the {_MOST} of {len(shares):,} experiments that lost most"
@@ -168,4 +197,6 @@ def _percents(ax: "Axes", left: Any, part: Any) -> None:
     for place, (start, wide) in enumerate(zip(left, part, strict=True)):
         if wide >= 5:
             box = {"boxstyle": "square,pad=0.1", "facecolor": look.face, "edgecolor": "none"}
-            ax.text(start + wide / 2, place, f"{wide:.0f} %", ha="center", va="center", fontsize=8, color="white", bbox=box)
+            ax.text(
+                start + wide / 2, place, f"{wide:.0f} %", ha="center", va="center", fontsize=8, color="white", bbox=box
+            )
