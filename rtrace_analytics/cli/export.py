@@ -5,15 +5,41 @@ from pathlib import Path
 import click
 
 from rtrace_analytics.cli import output
+from rtrace_analytics.errors import InputError
 from rtrace_analytics.traces import Traces
 
 
 @click.command("export")
 @output.db_option()
-@click.option("--parquet", type=click.Path(), required=True, metavar="DIR", help="Folder to write Parquet files to.")
+@click.option(
+    "--parquet", type=click.Path(), metavar="DIR", help="Folder of Parquet files to make or bring up to date."
+)
+@click.option(
+    "--perfetto", type=click.Path(), metavar="FILE", help="Chrome trace JSON to write; gzip where it ends in .gz."
+)
+@click.option("--views", metavar="A,B,...", help="Only these views and tables, for --parquet; by default all.")
+@click.option("--experiment", "experiments", multiple=True, metavar="E", help="Only this experiment; may be repeated.")
 @output.format_option
-def command(db: str, parquet: str, form: str) -> None:
-    """Write every view to DIR/<view>/experiment=<name>/, as Parquet."""
-    with Traces(path=Path(db)) as traces:
-        files = traces.export_parquet(parquet)
-    output.print_rows(["file"], [[str(path)] for path in files], form)
+def command(
+    db: str, parquet: str | None, perfetto: str | None, views: str | None, experiments: tuple[str, ...], form: str
+) -> None:
+    """Write the views as Parquet to DIR/<view>/experiment_key=<key>/, or the spans as a trace for Perfetto.
+
+    Exporting again rewrites only the experiments that changed, and lets go those that are gone.
+    """
+    if parquet is None and perfetto is None:
+        raise InputError("nothing to export to: give --parquet DIR, --perfetto FILE or both")
+    names = list(experiments) or None
+    rows: list[list[object]] = []
+    with Traces(path=Path(db)) as traces, traces.opened() as con:
+        if parquet is not None:
+            from rtrace_analytics.export import parquet as to_parquet
+
+            wanted = [name.strip() for name in views.split(",") if name.strip()] if views else None
+            rows += to_parquet.update(con, parquet, views=wanted, experiment=names).rows()
+        if perfetto is not None:
+            from rtrace_analytics.export import perfetto as to_perfetto
+
+            count = to_perfetto.export(con, perfetto, experiment=names)
+            rows.append([None, "written", 1, count, Path(perfetto).stat().st_size])
+    output.print_rows(["experiment", "state", "files", "rows", "bytes"], rows, form)

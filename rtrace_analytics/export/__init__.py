@@ -1,1 +1,1 @@
-"""Loaded traces in other tools' formats."""
+"""Loaded traces in other tools' formats: Parquet for dashboards and notebooks, Chrome trace JSON for Perfetto."""
