@@ -89,7 +89,7 @@ def told_of(experiment: str | None, of: int, shorten: Any) -> str:
     if experiment is None:
         return ""
     if of > 1:
-        return f" · {shorten(experiment)} (of {of} experiments the one that lost most)"
+        return f"\nexperiment {shorten(experiment)}: of {of:,} the one that lost most"
     return f" · {shorten(experiment)}"
 
 

@@ -60,6 +60,9 @@ def plot_compare(
     if len(groups) > _MOST:
         heading += f": the first {_MOST} of {len(groups):,}"
         groups = groups.head(_MOST)
+    if groups["group_mean"].isna().all():
+        said = "no restore of known cut: no experiment has this figure"
+        return style.empty(ax, heading, said, xlabel=style.short(by), ylabel=METRICS[metric])
     scale = 100.0 if metric == "lost_share" else 1.0
     handles = _experiments(ax, frame, groups, by, metric, scale)
     handles = [] if by == "experiment" else handles + _means(ax, groups, scale)
@@ -147,4 +150,4 @@ def _names(ax: "Axes", groups: Any, by: str) -> None:
         names.append(f"{name} ({counts})" if slanted else f"{name}\n{counts}")
     turn: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
     ax.set_xticks(range(len(names)), labels=names, parse_math=False, fontsize=8.5, **turn)
-    ax.set_xlabel(style.short(by))
+    ax.set_xlabel(style.short(by), parse_math=False)

@@ -48,8 +48,8 @@ def plot_durations(
     frame = _source.rows(source, "attempt_spans", ("experiment", "fate", "duration_s"), experiment=experiment)
     heading = "How long attempts ran (attempt-seconds) · per cent: lost to a restore"
     ax = style.new_axes(ax, 9, 3.8 if len(frame) else 2.4)
-    if frame.empty:
-        said = "no attempt was dispatched"
+    if not (frame["duration_s"] > 0).any():
+        said = f"{len(frame):,} attempts, none of any length" if len(frame) else "no attempt was dispatched"
         return style.empty(ax, heading, said, xlabel="length of the attempt (s)", ylabel="attempts")
     lengths = frame["duration_s"].to_numpy(float)
     edges = _edges(lengths, bins or min(12, max(4, int(len(lengths) ** 0.5))))
@@ -100,7 +100,7 @@ def _edges(lengths: Any, bins: int) -> Any:
     import numpy as np
 
     positive = lengths[lengths > 0]
-    low, high = (float(positive.min()), float(positive.max())) if len(positive) else (1.0, 1.0)
+    low, high = float(positive.min()), float(positive.max())
     if high <= low * 1.01:
         return np.array([low / 1.5, low * 1.5])
     edges = np.geomspace(low, high, bins + 1)

@@ -34,10 +34,11 @@ def plot_in_flight(
     name, of = _source.one_experiment(source, experiment)
     columns = ("experiment", "run", "t", "in_flight")
     frame = _source.rows(source, "in_flight", columns, experiment=name, order="experiment, run, t")
-    heading = f"Rollouts running over time{_source.told_of(name, of, style.short)} (wall-seconds)"
+    heading = f"Rollouts running over time (wall-seconds){_source.told_of(name, of, style.short)}"
     ax = style.new_axes(ax, 9, 3.6 if len(frame) else 2.4)
-    if frame.empty:
-        return style.empty(ax, heading, "no attempt was dispatched", xlabel="time (s)", ylabel="rollouts running")
+    if not (frame["in_flight"] > 0).any():
+        said = "no attempt ran for any length of time" if len(frame) else "no attempt was dispatched"
+        return style.empty(ax, heading, said, xlabel="time (s)", ylabel="rollouts running")
     first_t, last_t = float(frame["t"].min()), float(frame["t"].max())
     moments: dict[str, Any] = {}
     if not _source.is_frame(source):

@@ -64,7 +64,7 @@ def plot_lineage(
     _run_lines(ax, list(rows.values()), left)
     _snapshot_marks(ax, rows, snapshots)
     _origins(ax, rows)
-    longest = max(float((runs["last_t"] - runs["zero"]).max()), 1e-9)
+    longest = float((runs["last_t"] - runs["zero"]).max()) or 1.0
     low = 0.0 if many else float((runs["first_t"] - runs["zero"]).min())
     ax.set_xlim(low - (longest - low) * 0.015, longest + (longest - low) * 0.2)
     if len(runs) <= _NAMED:
@@ -125,6 +125,15 @@ def _run_lines(ax: "Axes", rows: list[Any], left: set[tuple[str, str]]) -> None:
             whole.append([(row.first_t - row.zero, row.y), (turn - row.zero, row.y)])
         if turn < row.last_t:
             thin.append([(turn - row.zero, row.y), (row.last_t - row.zero, row.y)])
+    ax.plot(
+        [row.first_t - row.zero for row in rows],
+        [row.y for row in rows],
+        "|",
+        color="#7fa9cc",
+        markersize=6,
+        linestyle="none",
+        gid="run-starts",
+    )
     looks = ((whole, "#7fa9cc", 6.0, "-", "kept"), (thin, "#9c1f1f", 2.0, (0, (2.5, 1.2)), "left"))
     for segments, color, width, dashes, name in looks:
         lines = LineCollection(

@@ -97,7 +97,9 @@ def title(ax: "Axes", text: str, *, pad: float | None = None) -> None:
 def empty(ax: "Axes", heading: str, sentence: str, *, xlabel: str, ylabel: str = "") -> "Axes":
     """A picture of nothing: labelled, with a sentence that says why."""
     title(ax, heading)
-    ax.set(xlabel=xlabel, ylabel=ylabel, xticks=[], yticks=[], xlim=(0, 1), ylim=(0, 1))
+    ax.set(xticks=[], yticks=[], xlim=(0, 1), ylim=(0, 1))
+    ax.set_xlabel(xlabel, parse_math=False)
+    ax.set_ylabel(ylabel, parse_math=False)
     ax.text(0.5, 0.5, sentence, ha="center", va="center", transform=ax.transAxes, wrap=True, parse_math=False)
     bare(ax)
     return ax
@@ -115,6 +117,16 @@ def row_names(ax: "Axes", names: Sequence[str], *, positions: Sequence[float] | 
     every = -(-len(places) // fits)
     ax.set_yticks(places[::every], labels=list(names)[::every], parse_math=False, fontsize=8.5)
     ax.tick_params(axis="y", length=0)
+
+
+def round_step(least: float) -> int:
+    """A round step between ticks: 1, 2 or 5 times a power of ten, at least `least`."""
+    power = 1
+    while True:
+        for digit in (1, 2, 5):
+            if digit * power >= least:
+                return digit * power
+        power *= 10
 
 
 def whole_numbers(ax: "Axes") -> None:

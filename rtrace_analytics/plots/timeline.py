@@ -58,7 +58,7 @@ def plot_timeline(
         if not low < high:
             raise InputError(f"window {window} ends before it begins: give (from, to) in seconds")
         spans = spans[(spans["end_t"] >= zero + low) & (spans["start_t"] <= zero + high)].reset_index(drop=True)
-    heading = "Attempts over time" + (f" · {_group_name(group, spans)}" if group is not None else "")
+    heading = "Attempts over time (wall-seconds)" + (f" · {_group_name(group, spans)}" if group is not None else "")
     heading += _source.told_of(name, of, style.short)
     if spans.empty:
         ax = style.new_axes(ax, 9, 2.4)
@@ -79,11 +79,13 @@ def plot_timeline(
         style.row_names(ax, names)
     else:
         ax.set_ylabel("rollouts at once")
+        every = style.round_step(rows / 5)
+        ax.set_yticks(range(0, rows, every))
     moments = _lines(source, name, spans)
     head = _draw_lines(ax, moments, zero, rows)
     ax.set_ylim(rows - 0.4, -0.6 - head * (0.75 if own_rows else rows * 0.08))
     _run_names(ax, spans, zero, window)
-    style.title(ax, f"{heading} (wall-seconds)", pad=20)
+    style.title(ax, heading, pad=20)
     style.time_axis(ax, axis_name)
     style.bare(ax)
     if legend:
@@ -258,21 +260,23 @@ def _draw_lines(ax: "Axes", moments: dict[str, list[float]], zero: float, rows: 
     """Draw the vertical lines; where they are few each is named. Returns the lines of names at the top."""
     low, high = ax.get_xlim()
     inside = [(kind, t - zero) for kind, found in moments.items() for t in found if low <= t - zero <= high]
-    for kind, x in inside:
-        ax.axvline(x, color=style.ink(), linestyle=style.LINES[kind][1], linewidth=1.2, zorder=3, gid=f"line-{kind}")
     if len(inside) > 3 or len({kind for kind, _ in inside}) < len(inside):
+        for kind, x in inside:
+            _line(ax, kind, x)
         return 0
     per_letter = style.letter(ax) * 8.5
-    step, level, reach = 0.75 if rows <= _NAMED_ROWS else rows * 0.08, 1, low
-    for kind, x in sorted(inside, key=lambda pair: pair[1]):
+    step, level, next_x = 0.75 if rows <= _NAMED_ROWS else rows * 0.08, 1, high
+    for kind, x in sorted(inside, key=lambda pair: -pair[1]):  # each line ends at its name, below those to its left
         text = f"{kind} {style.length(x)}"
         left = kind == style.CUT and x - len(text) * per_letter > low
-        if (x - len(text) * per_letter if left else x) < reach:
+        if not left and x + len(text) * per_letter > next_x:
             level += 1
-        reach = x if left else x + len(text) * per_letter
+        next_x = x
+        y = -0.45 - step * (level - 0.5)
+        _line(ax, kind, x, y - step / 3, rows)
         ax.annotate(
             text,
-            (x, -0.45 - step * (level - 0.5)),
+            (x, y),
             xytext=(-4 if left else 4, 0),
             textcoords="offset points",
             ha="right" if left else "left",
@@ -280,6 +284,20 @@ def _draw_lines(ax: "Axes", moments: dict[str, list[float]], zero: float, rows: 
             fontsize=8.5,
         )
     return level if inside else 0
+
+
+def _line(ax: "Axes", kind: str, x: float, top: float | None = None, bottom: float = 0) -> None:
+    look = {
+        "color": style.ink(),
+        "linestyle": style.LINES[kind][1],
+        "linewidth": 1.2,
+        "zorder": 3,
+        "gid": f"line-{kind}",
+    }
+    if top is None:
+        ax.axvline(x, **look)
+    else:
+        ax.plot([x, x], [top, bottom], **look)
 
 
 def _run_names(ax: "Axes", spans: Any, zero: float, window: tuple[float, float] | None) -> None:

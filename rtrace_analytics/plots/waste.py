@@ -182,7 +182,14 @@ def plot_fates(
         left = left + part
     for place, name in enumerate(shares.index):
         said = style.length(float(seconds[name])) if seconds[name] > 0 else "no time"
-        ax.annotate(said, (100, place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8.5)
+        ax.annotate(
+            said,
+            (100 if seconds[name] > 0 else 0, place),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8.5,
+        )
     ax.set(xlim=(0, 110), ylim=(len(shares) - 0.4, -0.6), xticks=range(0, 101, 20), xlabel=xlabel)
     style.row_names(ax, [style.short(name) for name in shares.index])
     style.title(ax, heading)
