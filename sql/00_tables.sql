@@ -6,7 +6,8 @@ COMMENT ON TABLE _about IS 'what this database is: format (a number), package ve
 
 CREATE TABLE IF NOT EXISTS trace_files(
     file_id INTEGER, path VARCHAR, experiment VARCHAR, identity VARCHAR, bytes BIGINT, events BIGINT, rejects BIGINT,
-    pending BIGINT, warnings VARCHAR, lines BIGINT, non_finite_values BIGINT, replaced_utf8 BIGINT, salvaged BIGINT);
+    pending BIGINT, warnings VARCHAR, lines BIGINT, non_finite_values BIGINT, replaced_utf8 BIGINT, salvaged BIGINT,
+    disk_bytes BIGINT, modified_ns BIGINT);
 COMMENT ON TABLE trace_files IS 'one row per trace file loaded';
 COMMENT ON COLUMN trace_files.file_id IS 'number of the file in this database';
 COMMENT ON COLUMN trace_files.path IS 'where the file was found at the last load';
@@ -21,6 +22,8 @@ COMMENT ON COLUMN trace_files.lines IS 'complete lines taken up so far';
 COMMENT ON COLUMN trace_files.non_finite_values IS 'NaN and infinities outside t, kept as NULL';
 COMMENT ON COLUMN trace_files.replaced_utf8 IS 'events whose invalid UTF-8 was replaced';
 COMMENT ON COLUMN trace_files.salvaged IS 'events recovered from lines that are not one valid object';
+COMMENT ON COLUMN trace_files.disk_bytes IS 'size of the file on disk when it was last taken up';
+COMMENT ON COLUMN trace_files.modified_ns IS 'when the file was last changed then, nanoseconds since the epoch; NULL where just now';
 
 CREATE TABLE IF NOT EXISTS events(
     experiment VARCHAR, run VARCHAR, seq BIGINT, t DOUBLE, event VARCHAR, group_id VARCHAR, prompt_id VARCHAR,

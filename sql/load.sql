@@ -1,3 +1,127 @@
+-- From lines to events. Python runs the steps it needs; the duckdb command line runs the whole file, after sql/[0-9]*.sql:
+--   (echo "SET VARIABLE trace_files = 'logs/*.jsonl';"; cat sql/[0-9]*.sql sql/load.sql) | duckdb traces.duckdb
+-- An experiment is then the folder a file lies in (above a launch folder exp_001), or the variable `experiment`.
+-- Without Python a line that is not exactly one whole event goes to `rejects` as it is: `rtrace load` takes it apart.
+-- step: files
+INSERT INTO trace_files(file_id, path, experiment)
+SELECT row_number() OVER (ORDER BY file), file,
+       coalesce(getvariable('experiment')::VARCHAR,
+                CASE WHEN regexp_full_match(folders[-1], 'exp_\d+') AND len(folders) > 1 THEN folders[-2] ELSE folders[-1] END,
+                'default')
+FROM (SELECT file, string_split(parse_dirpath(file), '/') AS folders FROM glob(getvariable('trace_files')));
+-- step: lines
+CREATE OR REPLACE TEMP VIEW _raw_lines AS
+SELECT file_id, line, byte_offset, text
+FROM (SELECT filename, text, row_number() OVER (PARTITION BY filename) AS line,
+             sum(strlen(text) + 1) OVER (PARTITION BY filename ROWS UNBOUNDED PRECEDING) - strlen(text) - 1 AS byte_offset
+      FROM read_csv(getvariable('trace_files'), columns = {'text': 'VARCHAR'}, header = false, auto_detect = false,
+                    delim = chr(1), quote = '', escape = '', filename = true, max_line_size = 100000000))
+JOIN trace_files ON path = filename;
+-- step: read
+-- One row per line. `intact` is the proof that the line is one valid JSON object that bears nothing but known fields,
+-- each once and of its own type: as many keys as known values, two quotes for each key and each text, no nested value.
+CREATE OR REPLACE TEMP VIEW _read AS
+WITH valid AS (
+    SELECT *, CASE WHEN json_valid(text) THEN text END AS whole FROM _raw_lines),
+parsed AS (
+    SELECT *, json_transform(whole,
+               '{"t": "JSON", "run": "VARCHAR", "event": "VARCHAR", "group_id": "VARCHAR", "prompt_id": "VARCHAR",
+                 "generation_index": "JSON", "attempt": "JSON", "reason": "VARCHAR", "step": "JSON", "cut_time": "JSON",
+                 "path": "VARCHAR", "weight_version": "JSON", "tokens": "JSON", "reward": "JSON"}') AS j
+    FROM valid),
+typed AS (
+    SELECT *, j.run, j.event, j.group_id, j.prompt_id, j.reason, j.path,
+           TRY_CAST(j.t::VARCHAR AS DOUBLE) AS t,
+           TRY_CAST(j.generation_index::VARCHAR AS INTEGER) AS generation_index,
+           TRY_CAST(j.attempt::VARCHAR AS INTEGER) AS attempt,
+           TRY_CAST(j.step::VARCHAR AS BIGINT) AS step,
+           TRY_CAST(j.cut_time::VARCHAR AS DOUBLE) AS cut_time,
+           TRY_CAST(j.weight_version::VARCHAR AS BIGINT) AS weight_version,
+           TRY_CAST(j.tokens::VARCHAR AS BIGINT) AS tokens,
+           TRY_CAST(j.reward::VARCHAR AS DOUBLE) AS reward
+    FROM parsed),
+counted AS (
+    SELECT *, (run IS NOT NULL)::INTEGER + (event IS NOT NULL)::INTEGER + (group_id IS NOT NULL)::INTEGER
+              + (prompt_id IS NOT NULL)::INTEGER + (reason IS NOT NULL)::INTEGER + (path IS NOT NULL)::INTEGER AS texts,
+           (t IS NOT NULL)::INTEGER + (generation_index IS NOT NULL)::INTEGER + (attempt IS NOT NULL)::INTEGER
+              + (step IS NOT NULL)::INTEGER + (cut_time IS NOT NULL)::INTEGER + (weight_version IS NOT NULL)::INTEGER
+              + (tokens IS NOT NULL)::INTEGER + (reward IS NOT NULL)::INTEGER AS numbers
+    FROM typed)
+SELECT *, coalesce(
+           isfinite(t) AND run IS NOT NULL AND event IS NOT NULL
+           AND texts + numbers = len(json_keys(whole))
+           AND 4 * texts + 2 * numbers = strlen(text) - strlen(replace(text, '"', ''))
+           AND text LIKE '{%' AND text NOT LIKE '%{%{%' AND NOT contains(text, '[')
+           AND regexp_matches(text, '["0-9]\}\s*$')
+           AND coalesce(isfinite(cut_time), true) AND coalesce(isfinite(reward), true)
+           AND coalesce(generation_index::VARCHAR = j.generation_index::VARCHAR, true)
+           AND coalesce(attempt::VARCHAR = j.attempt::VARCHAR, true)
+           AND coalesce(step::VARCHAR = j.step::VARCHAR, true)
+           AND coalesce(weight_version::VARCHAR = j.weight_version::VARCHAR, true)
+           AND coalesce(tokens::VARCHAR = j.tokens::VARCHAR, true), false) AS intact
+FROM counted;
+-- step: events
+INSERT INTO events
+SELECT experiment, run, byte_offset, t, coalesce(name, event), group_id, prompt_id, generation_index, attempt, reason,
+       step, cut_time, _read.path, weight_version, tokens, reward, NULL, file_id, line
+FROM _read JOIN trace_files USING (file_id) LEFT JOIN _renames USING (experiment, event) WHERE intact;
+-- step: rest
+CREATE OR REPLACE TEMP TABLE _rest AS SELECT file_id, line, byte_offset, text FROM _read WHERE NOT intact;
+-- step: odd
+-- Of the rest, the lines that are one valid object all the same: with unknown fields, nulls, numbers as ids, "2" for 2.
+-- DuckDB's JSON takes NaN and a comma before a bracket, which JSON does not: such lines are left to Python.
+CREATE OR REPLACE TEMP VIEW _odd AS
+WITH valid AS (
+    SELECT *, CASE WHEN text LIKE '{%' AND json_valid(text) AND NOT regexp_matches(text, '(?i)[:\[,]\s*-?(nan|inf)')
+                        AND NOT regexp_matches(text, ',\s*[\]}]') THEN text END AS whole FROM _rest),
+parsed AS (
+    SELECT *, json_keys(whole) AS keys,
+           json_transform(whole, '{"t": "JSON", "run": "JSON", "event": "JSON", "group_id": "JSON", "prompt_id": "JSON",
+               "generation_index": "JSON", "attempt": "JSON", "reason": "JSON", "step": "JSON", "cut_time": "JSON",
+               "path": "JSON", "weight_version": "JSON", "tokens": "JSON", "reward": "JSON"}') AS j
+    FROM valid),
+typed AS (
+    SELECT *, TRY_CAST(j.t::VARCHAR AS DOUBLE) AS t, _word(j.run) AS run, _word(j.event) AS event,
+           _word(j.group_id) AS group_id, _word(j.prompt_id) AS prompt_id,
+           TRY_CAST(_whole(j.generation_index) AS INTEGER) AS generation_index,
+           TRY_CAST(_whole(j.attempt) AS INTEGER) AS attempt, _word(j.reason) AS reason,
+           TRY_CAST(_whole(j.step) AS BIGINT) AS step, TRY_CAST(j.cut_time::VARCHAR AS DOUBLE) AS cut_time,
+           _word(j.path) AS path, TRY_CAST(_whole(j.weight_version) AS BIGINT) AS weight_version,
+           TRY_CAST(_whole(j.tokens) AS BIGINT) AS tokens, TRY_CAST(j.reward::VARCHAR AS DOUBLE) AS reward,
+           json_merge_patch(whole, '{"t": null, "run": null, "event": null, "group_id": null, "prompt_id": null,
+               "generation_index": null, "attempt": null, "reason": null, "step": null, "cut_time": null, "path": null,
+               "weight_version": null, "tokens": null, "reward": null}') AS others
+    FROM parsed)
+SELECT *, CASE WHEN others::VARCHAR <> '{}' THEN others END AS extra,
+       coalesce(isfinite(t) AND run IS NOT NULL AND event IS NOT NULL AND len(keys) = len(list_distinct(keys))
+           AND (j.group_id IS NULL) = (group_id IS NULL) AND (j.prompt_id IS NULL) = (prompt_id IS NULL)
+           AND (j.generation_index IS NULL) = (generation_index IS NULL) AND (j.attempt IS NULL) = (attempt IS NULL)
+           AND (j.reason IS NULL) = (reason IS NULL) AND (j.step IS NULL) = (step IS NULL)
+           AND (j.path IS NULL) = (path IS NULL) AND (j.weight_version IS NULL) = (weight_version IS NULL)
+           AND (j.tokens IS NULL) = (tokens IS NULL)
+           AND (j.cut_time IS NULL OR coalesce(isfinite(cut_time), false))
+           AND (j.reward IS NULL OR coalesce(isfinite(reward), false)), false) AS whole_event
+FROM typed;
+INSERT INTO events
+SELECT experiment, run, byte_offset, t, coalesce(name, event), group_id, prompt_id, generation_index, attempt, reason,
+       step, cut_time, _odd.path, weight_version, tokens, reward, extra, file_id, line
+FROM _odd JOIN trace_files USING (file_id) LEFT JOIN _renames USING (experiment, event) WHERE whole_event;
+-- step: salvaged
+INSERT INTO events
+SELECT experiment, run, seq, t, coalesce(name, event), group_id, prompt_id, generation_index, attempt, reason,
+       step, cut_time, _salvaged.path, weight_version, tokens, reward, extra::JSON, file_id, line
+FROM _salvaged JOIN trace_files USING (file_id) LEFT JOIN _renames USING (experiment, event);
+-- step: rejects
+INSERT INTO rejects
+SELECT file_id, line, byte_offset, 'not exactly one event: rtrace load takes it apart', left(text, 1000)
+FROM _odd WHERE NOT whole_event AND trim(text, chr(32) || chr(9) || chr(13) || chr(0)) <> '';
+-- step: counts
+UPDATE trace_files SET events = n, lines = last
+FROM (SELECT file_id, count(*) AS n, max(line) AS last FROM events GROUP BY file_id) AS c
+WHERE c.file_id = trace_files.file_id;
+UPDATE trace_files SET rejects = (SELECT count(*) FROM rejects WHERE rejects.file_id = trace_files.file_id);
+-- step: touched
+INSERT INTO _touched SELECT DISTINCT experiment FROM trace_files;
 -- step: derive_lines
 DELETE FROM _group_fixes WHERE experiment IN (SELECT experiment FROM _touched);
 INSERT INTO _group_fixes SELECT * FROM _group_fixes_now;
