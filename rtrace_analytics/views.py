@@ -18,6 +18,8 @@ TABLES = {
 VIEWS = {
     "attempt_spans": "experiment, start_t, run, span_id",
     "cut_time_waste": "experiment, restore_t, run",
+    "experiment_waste": "experiment",
+    "in_flight": "experiment, t, run",
     "quality": 'experiment, "check"',
     "restart_abandonment": "experiment, first_reported_t, run, group_key, generation_index, attempt",
     "restart_reports": "experiment, t, run, group_key, generation_index, attempt",

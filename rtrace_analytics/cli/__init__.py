@@ -19,6 +19,15 @@ class _Commands(click.Group):
         there = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name not in _NOT_COMMANDS)
         return sorted(there, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
 
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:  # the reader (`head`, say) has had enough; click would call it a failure
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return None
+
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self.list_commands(ctx):
             return None
@@ -40,15 +49,11 @@ def main() -> None:
 def _run() -> int:
     try:
         rtrace(prog_name="rtrace", standalone_mode=False)
-        sys.stdout.flush()
         return 0
     except click.exceptions.Exit as done:
         return done.exit_code
     except (click.Abort, KeyboardInterrupt):
         return 130
-    except BrokenPipeError:  # the reader (`head`, say) has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except click.exceptions.NoArgsIsHelpError as bare:
         print(bare.format_message())
         return 0

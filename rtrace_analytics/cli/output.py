@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -108,7 +109,7 @@ def print_query(
     elif form == "json":
         print_json(columns, rows)
     else:
-        first = [row for row, _ in zip(rows, range(TABLE_ROWS + 1), strict=False)]
+        first = list(islice(rows, TABLE_ROWS + 1))
         total = len(first)
         if total > TABLE_ROWS:
             total = con.execute(count, parameters).fetchall()[0][0] if count else total + sum(1 for _ in rows)

@@ -61,9 +61,9 @@ def command(
     options: Row = {"experiment": experiment, "experiment_from": experiment_from}
     options |= {"labels": pairs("--label", labels), "rename": pairs("--rename", rename)}
     with connect(db) if db is not None else Traces(database.connect()) as traces:
-        report = traces.load(list(paths), progress=sys.stderr.isatty() or None, **options)
+        report = traces.load(list(paths), **options)
         with traces.opened() as con:
-            _tell(con, report.experiments, form, strict)
+            _tell(con, sorted({file.experiment for file in report.files}), form, strict)
 
 
 def pairs(option: str, given: tuple[str, ...]) -> dict[str, str] | None:
@@ -92,7 +92,7 @@ def _tell(con: "duckdb.DuckDBPyConnection", experiments: list[str] | None, form:
             print("no traces are loaded")
     rejected = sum(row["count"] for row in quality if row["check"] == "rejects")
     if strict and rejected:
-        print(f"rtrace: {rejected} rejects (--strict)", file=sys.stderr)
+        print(f"rtrace: {_count(rejected, 'reject')} (--strict)", file=sys.stderr)
         sys.exit(1)
 
 
