@@ -84,7 +84,8 @@ class Controller:
         self._ledger = RecoveryLedger(options.granularity, report_again=options.report_again)
         self._ledger.set_event_sink(emit)
         self._groups: dict[str, _Group] = {}
-        self._waiting: deque[tuple[_Group, int]] = deque()
+        self._fresh: deque[_Group] = deque()  # reserved, not admitted
+        self._waiting: deque[tuple[_Group, int]] = deque()  # attempts reserved, to be dispatched
         self._in_flight = self._cursor = self._train_step = self._version = 0
         self._buffer: list[str] = []
         self._training: list[str] = []
@@ -120,27 +121,32 @@ class Controller:
     # --- rollout pump ------------------------------------------------------------------------------------------------
 
     def _pump_rollouts(self) -> None:
-        siblings, groups, concurrency = self.options.siblings, self.options.groups, self.options.concurrency
-        waiting = self._waiting
+        """Fill the free slots: first with tries that wait, then with fresh groups, all siblings of one at a time."""
+        siblings, concurrency = self.options.siblings, self.options.concurrency
         while True:
-            while self._cursor < groups and len(waiting) < 2 * siblings:
+            while self._cursor < self.options.groups and len(self._fresh) < 2:
                 self._reserve()
-            if self._in_flight >= concurrency or not waiting:
+            free = concurrency - self._in_flight
+            if self._waiting and free > 0:
+                group, index = self._waiting.popleft()
+                if not group.gone:
+                    self._dispatch(group, index)
+            elif self._fresh and not self._waiting and free >= min(siblings, concurrency):
+                group = self._fresh.popleft()
+                if not group.gone:
+                    self._ledger.admit(group.id)
+                    self._waiting.extend((group, index) for index in range(siblings))
+            else:
                 return
-            group, index = waiting.popleft()
-            if not group.gone:
-                self._dispatch(group, index)
 
     def _reserve(self) -> None:
         id_, prompt = f"{self._rng.getrandbits(64):016x}", str(self._cursor)
         self._cursor += 1
         group = self._groups[id_] = _Group(id_, prompt, self.options.siblings, self._version)
         self._ledger.reserve(id_, prompt, self.options.siblings)
-        self._waiting.extend((group, index) for index in range(self.options.siblings))
+        self._fresh.append(group)
 
     def _dispatch(self, group: _Group, index: int) -> None:
-        if self._ledger.groups[group.id].admission == "reserved":
-            self._ledger.admit(group.id)
         attempt = self._ledger.dispatch(group.id, index, self._version)
         rollout = Rollout(self.run, group.id, group.prompt_id, index, attempt, self.now)
         self.run.rollouts.append(rollout)
@@ -352,7 +358,10 @@ class Controller:
         self._emit("restore_finished")
         record.ready = True
         for group in list(self._groups.values()):
-            if self._ledger.groups[group.id].state != "generating":
+            saved = self._ledger.group(group.id)
+            if saved.admission == "reserved":
+                self._fresh.append(group)
+            elif saved.state != "generating":
                 self._finalize(group)
             elif group.left == 0:
                 self._seal_group(group)

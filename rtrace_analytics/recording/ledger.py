@@ -202,7 +202,8 @@ class RecoveryLedger:
     def prepare_for_restart(self) -> list[tuple[str, int, int]]:
         """Abandon what was running or reserved at the cut; return the reports as (group_id, generation_index, attempt).
 
-        Afterwards `retry` is due for every sibling that is not sealed, and `start_finalizing` for every sealed group.
+        Groups not admitted yet stay as they are: nothing of them was handed out. Afterwards `retry` is due for every
+        other sibling that is not sealed, and `start_finalizing` for every sealed group.
         """
         return [report for group_id in list(self.groups) for report in self.prepare_group_for_restart(group_id)]
 
@@ -211,7 +212,7 @@ class RecoveryLedger:
         group = self.group(group_id)
         if group.state == "finalizing":
             self._change_group("lose_finalization", group)
-        if group.state != "generating":
+        if group.state != "generating" or group.admission == "reserved":
             return
         change = "restart again" if self.report_again else "restart"
         may = _ATTEMPT_CHANGES[change][0]

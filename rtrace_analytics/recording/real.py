@@ -1,4 +1,4 @@
-"""Real processes: the controller in a child process, in real time made faster, killed by SIGKILL and restored from disk.
+"""Real processes: the controller in a child process, in real time made faster, killed with SIGKILL and restored.
 
 All processes append to one trace. What a stop does to it, torn lines and events that never reached the disk, happens
 for real, so there is no ground truth: nobody but the killed process knew.

@@ -129,7 +129,7 @@ def _process(
 
 
 def _plan_kill(controller: Controller, store: MemoryStore, options: WorldOptions, chance: Random) -> None:
-    """Choose the moment of the kill: soon (before the next snapshot), between a cut and its publication, or any.
+    """Choose when to kill: in the restore, before the next snapshot, between a cut and its publication, or any time.
 
     A kill waits until there is a snapshot to restore, and comes at the latest when all work is done.
     """
@@ -147,11 +147,9 @@ def _plan_kill(controller: Controller, store: MemoryStore, options: WorldOptions
 
     kind = chance.random()
     work_s = options.groups * options.siblings * options.rollout_s * math.exp(options.tail**2 / 2) / options.concurrency
-    soon, any_time = chance.randrange(1, interval + 3 * TICKS), chance.randrange(1, 2 + int(work_s * TICKS))
-    if kind < 0.25:
-        controller.at(controller.now + soon, kill, turn=KILL)
-    elif kind < 0.5:
+    within_s = 3.0 if kind < 0.1 else options.snapshot_interval_s + 3.0 if kind < 0.3 else work_s
+    if 0.3 <= kind < 0.5:
         controller.on_cut = kill_in_between
     else:
-        controller.at(controller.now + any_time, kill, turn=KILL)
+        controller.at(controller.now + chance.randrange(1, 2 + int(within_s * TICKS)), kill, turn=KILL)
     controller.on_done = lambda: controller.at(controller.now + 1, kill, turn=KILL)
