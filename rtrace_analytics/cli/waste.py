@@ -135,7 +135,11 @@ def _lines(
     )
     yield ""
     yield "Quality"
-    odd = [(row["check"], f"{row['count']:,}", row["detail"] or "") for row in quality if row["count"]]
+    odd: list[tuple[str, ...]] = []
+    for row in quality:
+        if row["count"]:
+            first, *others = (row["detail"] or "").split("; ")
+            odd += [(row["check"], f"{row['count']:,}", first), *(("", "", other) for other in others)]
     yield from _aligned(odd) if odd else ["  nothing was rejected, unresolved or contradicted"]
 
 
