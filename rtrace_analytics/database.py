@@ -63,7 +63,9 @@ def connect(path: str | Path | None = None, *, read_only: bool = False) -> "duck
     except duckdb.Error as error:
         raise DatabaseError(f"{where!r} cannot be opened: {str(error).splitlines()[0]}") from error
     try:
-        con.execute("SET enable_progress_bar = false")  # it can land in piped output
+        # DuckDB's bar can land in piped output; in Jupyter without ipywidgets it is off, and setting it is an error
+        if con.execute("SELECT current_setting('enable_progress_bar')").fetchall() != [(False,)]:
+            con.execute("SET enable_progress_bar = false")
         _check_or_make(con, where, read_only)
     except BaseException:
         con.close()
