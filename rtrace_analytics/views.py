@@ -19,14 +19,21 @@ VIEWS = {
     "attempt_spans": "experiment, start_t, run, span_id",
     "cut_time_waste": "experiment, restore_t, run",
     "experiment_waste": "experiment",
+    "group_spans": "experiment, first_dispatch_t, group_key, occurrence",
     "in_flight": "experiment, t, run",
+    "lag": "experiment, stop_t, run",
+    "lost_in_silence": "experiment, restore_t, run, group_key",
+    "progress": "experiment, t, run, event",
     "quality": 'experiment, "check"',
+    "repeat_losers": "experiment, lost_s DESC, prompt_id",
     "restart_abandonment": "experiment, first_reported_t, run, group_key, generation_index, attempt",
     "restart_reports": "experiment, t, run, group_key, generation_index, attempt",
     "restores": "experiment, restore_t, run",
     "rollout_seconds": "experiment, seconds DESC, fate",
     "runs": "experiment, first_t, run",
     "snapshots": "experiment, published_t, run, cut_t",
+    "staleness": "experiment, start_t, run, span_id",
+    "survivorship": "experiment, decile",
 }
 _ORDER = {**TABLES, **VIEWS}
 

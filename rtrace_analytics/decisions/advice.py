@@ -1,0 +1,5 @@
+"""Advice."""
+
+
+def advice() -> list[str]:
+    return []

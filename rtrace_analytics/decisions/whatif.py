@@ -1,0 +1,371 @@
+"""What snapshots at another interval, or another recovery granularity, would have cost: a replay of the real spans."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rtrace_analytics import database
+from rtrace_analytics.decisions import recorded, time_line
+from rtrace_analytics.errors import InputError
+
+if TYPE_CHECKING:
+    import duckdb
+    import numpy as np
+    import pandas as pd
+
+GRANULARITIES = ("sibling", "prompt_group")
+MOMENTS = 100_000  # evenly spaced stops from which p50 and p95 are taken
+COLUMNS = (
+    *("experiment", "granularity", "cadence", "interval_s", "publish_lag_s", "stops", "lost_s_per_stop"),
+    *("thrown_away_s", "never_saved_s", "p50", "p95", "lost_share", "snapshots", "wall_s", "mean_in_flight", "agrees"),
+    "note",
+)
+COST_COLUMNS = ("save_cost_s", "mtbf_s", "overhead_s_per_hour", "total_s_per_hour", "is_best", "young_daly_s")
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is replayed: intervals and lag in wall-seconds; stops None (spread evenly) or (line, position) each."""
+
+    experiment: str
+    intervals: list[float]
+    lag: float
+    stops: list[tuple[int, float]] | None
+    granularity: str
+    whole_groups: bool
+
+
+def whatif_interval(
+    con: "duckdb.DuckDBPyConnection",
+    intervals: Sequence[float],
+    *,
+    experiment: str | None = None,
+    stops: str | Sequence[float] = "uniform",
+    publish_lag_s: float | None = None,
+    save_cost_s: float | None = None,
+    mtbf: float | None = None,
+    granularity: str | None = None,
+) -> "pd.DataFrame":
+    """What stops would have cost, had snapshots been cut every so many seconds: the real spans, replayed.
+
+    Snapshots are cut at multiples of the interval from the first event on and published `publish_lag_s` later. A stop
+    at s, with c the last cut published by s (the first event, where none is), costs for every span that overlaps
+    (c, s) what it has run by s, except spans that had failed, were cancelled, superseded or discarded by then. Down
+    time is left out of the time line, a span cut short by a real stop counts as long as it ran, and forks are replayed
+    each on its own line.
+
+    Args:
+        con: The database.
+        intervals: Wall-seconds between cuts.
+        experiment: Which one; may be left away where there is only one.
+        stops: `uniform`: spread evenly over the trace, the means integrated exactly, p50 and p95 from 100,000 evenly
+            spaced moments; `actual`: where the trace has them; or moments, in seconds as the trace has them.
+        publish_lag_s: Wall-seconds from cut to publication; by default the median of the trace's own.
+        save_cost_s: Wall-seconds for which a snapshot holds up all rollouts; adds the columns of cost.
+        mtbf: Wall-seconds of work between stops, with `save_cost_s`; by default what the trace shows.
+        granularity: `sibling`, `prompt_group` (all sealed siblings of a group not complete at the cut are lost too),
+            or `both`; by default as the trace is.
+
+    Returns:
+        A row per interval (`cadence` replayed) and one for the cuts and stops of the trace (`cadence` recorded):
+        `lost_s_per_stop` = `thrown_away_s` (before the cut) + `never_saved_s` (after it), attempt-seconds, means over
+        the stops; `p50` and `p95` of what a stop costs; `lost_share`, what one stop costs as part of all
+        attempt-seconds; `stops` behind the row (NULL: uniform); `snapshots` that were, or would have been, cut in
+        `wall_s` of work. Of the recorded row `interval_s` is NULL, `agrees` says whether the replay gives back the
+        measured loss, and `note` where it does not, and about how often snapshots were cut. With `save_cost_s`:
+        `overhead_s_per_hour` and `total_s_per_hour` = overhead + what stops every `mtbf_s` cost, attempt-seconds per
+        wall-hour; `is_best`, the interval with the least total; `young_daly_s` = sqrt(2 save_cost_s mtbf_s), Young's
+        first-order optimum, to which Daly's comes down where saving takes far less than the time between stops.
+
+    Raises:
+        InputError: an interval, lag, stop or name that cannot be used, or a trace that cannot tell.
+    """
+    import pandas as pd
+
+    name = one_experiment(con, experiment)
+    lines = time_line.read(con, name)
+    longest = max((line.length_s for line in lines), default=0.0)
+    if longest <= 0:
+        raise InputError(f"experiment {name!r} has no time in it: nothing to replay")
+    wanted = _intervals(intervals, longest, name)
+    lag = _lag(con, name, publish_lag_s)
+    at = _stops(stops, lines, name)
+    costs = _costs(save_cost_s, mtbf, lines, name)
+    rows: list[Row] = []
+    for kind, whole_groups in _granularities(con, name, granularity):
+        settings = Settings(name, wanted, lag, at, kind, whole_groups)
+        with _tables(con, lines, settings):
+            rows += _with_costs(_replay(con, lines, settings), costs)
+    frame = pd.DataFrame(rows, columns=[*COLUMNS, *(COST_COLUMNS if costs else ())])
+    types = {"stops": "Int64", "snapshots": "Int64", "agrees": "boolean", "is_best": "boolean"}
+    return frame.astype({column: kind for column, kind in types.items() if column in frame})
+
+
+def one_experiment(con: "duckdb.DuckDBPyConnection", experiment: str | None) -> str:
+    """The experiment meant: the one named, or the only one. Raises `InputError`."""
+    there = sorted(name for (name,) in con.execute("SELECT DISTINCT experiment FROM _runs").fetchall())
+    some = ", ".join(map(repr, there[:10])) + (f" and {len(there) - 10} more" if there[10:] else "")
+    if experiment is None and len(there) == 1:
+        return str(there[0])
+    if not there:
+        raise InputError("there is no experiment yet: load a trace first")
+    if experiment is None:
+        raise InputError(f"there are {len(there)} experiments ({some}): name one")
+    if experiment not in there:
+        raise InputError(f"no experiment {experiment!r}: there are {some}")
+    return experiment
+
+
+def _number(name: str, value: Any, *, least: str) -> float:
+    """A finite number that is positive, or not negative. Raises `InputError`."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} {value!r} is not a number of seconds") from None
+    if not math.isfinite(number) or number < 0 or (number == 0 and least == "positive"):
+        raise InputError(f"{name} {value!r} must be a {least} number of seconds")
+    return number
+
+
+def _intervals(intervals: Sequence[float], longest: float, name: str) -> list[float]:
+    given = [intervals] if isinstance(intervals, (int, float, str)) else list(intervals)
+    wanted = list(dict.fromkeys(_number("interval", value, least="positive") for value in given))
+    if not wanted:
+        raise InputError("no interval: give at least one, in seconds")
+    for value in wanted:
+        if value > longest:
+            raise InputError(
+                f"interval {value:g} s is longer than experiment {name!r}, {longest:g} s: give a shorter one"
+            )
+    return wanted
+
+
+def _lag(con: "duckdb.DuckDBPyConnection", name: str, given: float | None) -> float:
+    if given is not None:
+        return _number("publish lag", given, least="not negative")
+    found = con.execute("SELECT median(publish_lag_s) FROM snapshots WHERE experiment = ?", [name]).fetchall()[0][0]
+    if found is None:
+        raise InputError(f"experiment {name!r} has no snapshot that tells a publish lag: give one, 0 if there is none")
+    return max(0.0, float(found))
+
+
+def _stops(stops: str | Sequence[float], lines: list[time_line.Line], name: str) -> list[tuple[int, float]] | None:
+    if isinstance(stops, str):
+        if stops == "uniform":
+            return None
+        if stops != "actual":
+            raise InputError(f"stops {stops!r}: give 'uniform', 'actual' or moments in seconds")
+        found = [
+            (i, s) for i, line in enumerate(lines) for s in dict.fromkeys(stop.position_s for stop in line.stops())
+        ]
+        if not found:
+            raise InputError(f"experiment {name!r} has no stop with a known cut: use stops 'uniform', or give moments")
+        return found
+    given = [_number("stop", value, least="not negative") for value in stops]
+    if not given:
+        raise InputError("no stop at all: give moments in seconds, or 'uniform'")
+    at = []
+    for t in given:
+        there = time_line.positions(lines, t)
+        if not there:
+            first = min(line.stretches[0].begin_t for line in lines)
+            last = max(s.begin_t + s.length_s for line in lines for s in line.stretches)
+            raise InputError(f"stop {t!r} is not within experiment {name!r}, {first!r} to {last!r}")
+        at += there
+    return at
+
+
+def _costs(save_cost_s: float | None, mtbf: float | None, lines: list[time_line.Line], name: str) -> Row | None:
+    if save_cost_s is None:
+        if mtbf is not None:
+            raise InputError(f"mtbf {mtbf!r} tells a cost only together with a save cost: give both")
+        return None
+    cost = _number("save cost", save_cost_s, least="not negative")
+    if mtbf is None:
+        stops = sum(len({stop.position_s for stop in line.stops()}) for line in lines)
+        if not stops:
+            raise InputError(f"experiment {name!r} has no stop to tell the time between stops: give mtbf, in seconds")
+        mtbf = sum(line.length_s for line in lines) / stops
+    return {"save_cost_s": cost, "mtbf_s": _number("mtbf", mtbf, least="positive")}
+
+
+def _granularities(con: "duckdb.DuckDBPyConnection", name: str, given: str | None) -> list[tuple[str, bool]]:
+    """(granularity, whether sealed spans are saved only with their group) for each that is asked for."""
+    at_once, closings = con.execute(
+        "SELECT (SELECT count(*) FROM (SELECT run, end_seq FROM _spans WHERE experiment = $1 AND by_group "
+        "AND end_kind = 'sealed' GROUP BY ALL HAVING count(*) > 1)), "
+        "(SELECT count(*) FROM _spans WHERE experiment = $1 AND close_t IS NOT NULL)",
+        [name],
+    ).fetchall()[0]
+    if given is None:
+        return [("prompt_group" if at_once else "sibling", False)]
+    if given not in (*GRANULARITIES, "both"):
+        raise InputError(f"granularity {given!r}: give 'sibling', 'prompt_group' or 'both'")
+    if at_once:
+        raise InputError(
+            f"experiment {name!r} seals {at_once:,} groups all at one moment and cannot tell when each sibling "
+            f"finished: granularity {given!r} has no figure"
+        )
+    if given != "sibling" and not closings:
+        raise InputError(f"experiment {name!r} never says that a group is sealed: granularity {given!r} has no figure")
+    return [(kind, kind == "prompt_group") for kind in (GRANULARITIES if given == "both" else (given,))]
+
+
+@contextmanager
+def _tables(con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], settings: Settings) -> Iterator[None]:
+    """Temporary tables of the time lines and the spans on them; gone afterwards."""
+    try:
+        _run(con, "tables")
+        con.executemany(
+            "INSERT INTO _whatif_runs VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                [s.run.run, i, place, s.start_s, s.begin_t, s.length_s]
+                for i, line in enumerate(lines)
+                for place, s in enumerate(line.stretches)
+            ],
+        )
+        _run(con, "spans_of_groups" if settings.whole_groups else "spans", experiment=settings.experiment)
+        yield
+    finally:
+        _run(con, "drop")
+
+
+def _run(con: "duckdb.DuckDBPyConnection", step: str, **parameters: Any) -> Any:
+    result = None
+    for statement in con.extract_statements(database.steps("whatif.sql")[step]):
+        result = database.run_statement(con, statement.query, f"whatif.sql, step {step}", parameters or None)
+    return result
+
+
+def _replay(con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], settings: Settings) -> list[Row]:
+    length = sum(line.length_s for line in lines)
+    seconds = con.execute("SELECT coalesce(sum(b - a), 0) FROM _whatif_spans").fetchall()[0][0]
+    same: Row = {"experiment": settings.experiment, "granularity": settings.granularity}
+    same |= {"wall_s": length, "mean_in_flight": seconds / length}
+    figures = _uniform(con, lines, settings) if settings.stops is None else _at_stops(con, settings)
+    rows: list[Row] = []
+    for interval in settings.intervals:
+        row = same | {"cadence": "replayed", "interval_s": interval, "publish_lag_s": settings.lag}
+        row |= {"stops": None if settings.stops is None else len(settings.stops)}
+        row |= {"snapshots": sum(math.floor(line.length_s / interval) for line in lines)}
+        rows.append(row | figures[interval])
+    rows.append(same | {"cadence": "recorded"} | _recorded(con, lines, settings))
+    for row in rows:
+        lost = row["lost_s_per_stop"]
+        row["lost_share"] = lost / seconds if lost is not None and seconds else None
+    return rows
+
+
+def _uniform(con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], settings: Settings) -> dict[float, Row]:
+    length = sum(line.length_s for line in lines)
+    found = _run(con, "integrals", intervals=settings.intervals, lag=settings.lag).fetchall()
+    means = {d: (float(lost) / length, float(thrown_away) / length) for d, lost, thrown_away in found}
+    quantiles = _quantiles(con, lines, settings)
+    return {d: _figures(*means.get(d, (0.0, 0.0)), *quantiles[d]) for d in settings.intervals}
+
+
+def _figures(lost: float, thrown_away: float, p50: float, p95: float) -> Row:
+    parts = {"thrown_away_s": thrown_away, "never_saved_s": max(0.0, lost - thrown_away)}
+    return {"lost_s_per_stop": lost, **parts, "p50": p50, "p95": p95}
+
+
+def _quantiles(
+    con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], settings: Settings
+) -> dict[float, tuple[float, float]]:
+    """p50 and p95 of what a stop costs, per interval, over an even grid of stops.
+
+    A stop at s costs what all spans begun by s would have cost without any snapshot (which is the same for all
+    intervals), less what the last cut had saved: a sum over spans in the order in which cuts save them. The look-up of
+    many cuts in one sorted column is numpy's; as an ASOF join it took three times as long.
+    """
+    import numpy as np
+
+    h = sum(line.length_s for line in lines) / MOMENTS
+    costs: dict[float, list[Any]] = {d: [] for d in settings.intervals}
+    for number, line in enumerate(lines):
+        moments = (np.arange(round(line.length_s / h)) + 0.5) * h
+        if not len(moments):
+            continue
+        unsaved = _unsaved(con, number, moments, h)
+        ends = _run(con, "ends", line=number).fetchnumpy()
+        saved = np.concatenate([[0.0], np.cumsum(ends["dur"])])
+        for d in settings.intervals:
+            cuts = np.maximum(0.0, np.floor((moments - settings.lag) / d) * d)
+            by_cut = saved[np.searchsorted(ends["saved_s"], cuts, side="right")]
+            costs[d].append(np.maximum(0.0, unsaved - by_cut))
+    quantiles = {d: np.quantile(np.concatenate(found), [0.5, 0.95]) for d, found in costs.items()}
+    return {d: (float(p50), float(p95)) for d, (p50, p95) in quantiles.items()}
+
+
+def _unsaved(con: "duckdb.DuckDBPyConnection", line: int, moments: "np.ndarray", h: float) -> "np.ndarray":
+    """What a stop at each moment would cost had no cut ever saved anything, attempt-seconds."""
+    import numpy as np
+
+    levels = _run(con, "levels", line=line, h=h).fetchnumpy()
+    if not len(levels["k"]):
+        return np.zeros(len(moments))
+    at = np.searchsorted(levels["k"], np.arange(len(moments)), side="right") - 1
+    running, started, ended = (np.where(at < 0, 0.0, levels[name][at]) for name in ("running", "started", "ended"))
+    unsaved: np.ndarray = moments * running.astype(float) - started + ended
+    return unsaved
+
+
+def _at_stops(con: "duckdb.DuckDBPyConnection", settings: Settings) -> dict[float, Row]:
+    import numpy as np
+
+    assert settings.stops is not None
+    stops = [[line, i, s, d, None] for i, (line, s) in enumerate(settings.stops) for d in settings.intervals]
+    con.executemany("INSERT INTO _whatif_stops VALUES (?, ?, ?, ?, ?)", stops)
+    found = []
+    for line in sorted({line for line, _ in settings.stops}):
+        found += _run(con, "moments", line=line, lag=settings.lag).fetchall()
+    con.execute("DELETE FROM _whatif_stops")
+    figures = {}
+    for d in settings.intervals:
+        lost, thrown_away = np.array([(row[2], row[3]) for row in found if row[1] == d]).T
+        p50, p95 = np.quantile(lost, [0.5, 0.95])
+        figures[d] = _figures(float(lost.mean()), float(thrown_away.mean()), float(p50), float(p95))
+    return figures
+
+
+def _recorded(con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], settings: Settings) -> Row:
+    """The row of the cuts and stops of the trace, held against what was measured."""
+    import numpy as np
+
+    restores = recorded.replay(con, lines, settings.experiment, _run)
+    snapshots, gap = con.execute(
+        "SELECT count(*), median(gap) FROM (SELECT cut_t - lag(cut_t) OVER (PARTITION BY run ORDER BY cut_t) AS gap "
+        "FROM snapshots WHERE experiment = ?)",
+        [settings.experiment],
+    ).fetchall()[0]
+    lag = con.execute("SELECT median(publish_lag_s) FROM snapshots WHERE experiment = ?", [settings.experiment])
+    note = recorded.note(restores, gap)
+    row: Row = {"interval_s": None, "publish_lag_s": lag.fetchall()[0][0], "snapshots": snapshots}
+    row |= {"stops": len(restores.stops), "agrees": restores.agrees, "note": note}
+    if not restores.stops:
+        return row | dict.fromkeys(("lost_s_per_stop", "thrown_away_s", "never_saved_s", "p50", "p95"))
+    lost = np.array([stop.lost_s for stop in restores.stops])
+    thrown_away = float(np.mean([stop.thrown_away_s for stop in restores.stops]))
+    p50, p95 = np.quantile(lost, [0.5, 0.95])
+    return row | _figures(float(lost.mean()), thrown_away, float(p50), float(p95))
+
+
+def _with_costs(rows: list[Row], costs: Row | None) -> list[Row]:
+    """Adds overhead and total per hour, the best interval and Young/Daly's."""
+    if costs is None:
+        return rows
+    cost, mtbf = costs["save_cost_s"], costs["mtbf_s"]
+    for row in rows:
+        lost = row["lost_s_per_stop"]
+        per_hour = 3600 / row["interval_s"] if row["interval_s"] else row["snapshots"] * 3600 / row["wall_s"]
+        row |= costs
+        row["overhead_s_per_hour"] = per_hour * cost * row["mean_in_flight"]
+        row["total_s_per_hour"] = None if lost is None else row["overhead_s_per_hour"] + lost * 3600 / mtbf
+        row["young_daly_s"] = math.sqrt(2 * cost * mtbf)
+        row["is_best"] = False
+    best = min((row for row in rows if row["interval_s"] is not None), key=lambda row: row["total_s_per_hour"])
+    best["is_best"] = True
+    return rows
