@@ -38,7 +38,18 @@ class Job:
     path: str
     report: FileReport
     until: int | None = None
+    first_line: int = field(init=False)  # the first that may be new
     twice: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)  # lines with keys that stand twice
+
+    def __post_init__(self) -> None:
+        self.first_line = self.file.lines + 1
+
+    def count(self, events: int, rejects: int) -> None:
+        """So many more events and rejects."""
+        self.file.events += events
+        self.file.rejects += rejects
+        self.report.events += events
+        self.report.rejects += rejects
 
 
 @dataclass
@@ -90,9 +101,11 @@ class Intake:
         lines = pa.concat_tables([_table(part) for part in batch])
         if len(lines):
             self._con.register("_raw_lines", lines)
-            if self._run("events") < len(lines):
+            intact = self._run("events")
+            for part in batch:
+                part.job.count(part.lines, 0)
+            if intact < len(lines):
                 taken.extend(self._suspects(batch))
-            self._con.unregister("_raw_lines")
         for part in batch:
             end = len(part.chunk.data)
             if part.starts[-1] < end:
@@ -100,7 +113,7 @@ class Intake:
                 pieces = take_apart(part.chunk.data[start:].tobytes(), last=True)
                 taken.append((part, part.first_line + part.lines, start, pieces))
                 end = end if pieces.pending is None else start + pieces.pending
-                part.job.file.pending = int(pieces.pending is not None)
+                part.job.file.pending = part.job.report.pending = int(pieces.pending is not None)
             self._account(part, end)
         self._keep(taken)
 
@@ -112,6 +125,7 @@ class Intake:
         query = "SELECT file_id, line FROM _odd WHERE NOT whole_event ORDER BY ALL"
         for file_id, line in database.run_statement(self._con, query, "suspect lines").fetchall():
             part = parts[file_id]
+            part.job.count(-1, 0)
             start, end = part.starts[line - part.first_line : line - part.first_line + 2].tolist()
             yield part, line, start, take_apart(part.chunk.data[start : end - 1].tobytes())
 
@@ -122,6 +136,7 @@ class Intake:
         for part, line, start, pieces in taken:
             file, offset = part.job.file, part.chunk.offset + start
             place = {"file_id": file.file_id, "line": line}
+            part.job.count(len(pieces.events), len(pieces.rejects))
             alone = len(pieces.events) == 1 and not pieces.rejects
             for at, _, row in pieces.events:
                 rows.append({**place, "seq": offset + at, "extra": row.extra, **row.columns})
@@ -169,6 +184,7 @@ class Intake:
         self._insert("_blocks", pa.Table.from_arrays([ids, blocks, sizes, hashes], schema=_BLOCKS))
         if chunk.damage:
             part.job.report.warnings.append(chunk.damage)
+            file.warnings = chunk.damage
 
 
 def _batches(jobs: Iterable[Job]) -> Iterator[list[_Part]]:

@@ -2,23 +2,18 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics import database
-from rtrace_analytics.errors import DatabaseError, InputError
-from rtrace_analytics.loading.files import (
-    Head,
-    TraceFile,
-    disk_state,
-    known_files,
-    read_head,
-    save_file,
-    unchanged,
-)
-from rtrace_analytics.loading.find import Found, find
+from rtrace_analytics.errors import DatabaseError
+from rtrace_analytics.loading.files import save_file
+from rtrace_analytics.loading.find import find
 from rtrace_analytics.loading.intake import Intake, Job
-from rtrace_analytics.loading.report import FileReport, LoadReport
+from rtrace_analytics.loading.order import keep_order
+from rtrace_analytics.loading.plan import Plan
+from rtrace_analytics.loading.progress import Progress
+from rtrace_analytics.loading.report import LoadReport
 
 if TYPE_CHECKING:
     import duckdb
@@ -37,70 +32,77 @@ def load(
     """Load trace files, folders or globs, or bring them up to date; all or nothing, in one transaction.
 
     `experiment` names the experiment of all files; `experiment_from` is a pattern searched in each path whose first
-    group is the name; else it is the folder's name. `labels` are kept for the experiments loaded. `rename` maps event
-    names of another producer to those of the event list, and is remembered for later loads of these experiments.
-    `progress`: a bar on stderr; by default where there is a terminal or a notebook. Raises `InputError`,
+    group is the name; else it is the folder's name (a file loaded before keeps its experiment). `labels` are kept for
+    the experiments of these files. `rename` maps event names of another producer to those of the event list: for what is
+    loaded of these experiments already, now and at later loads. `progress`: a bar on
+    stderr for what takes long; by default where stderr is a terminal, and in notebooks. Raises `InputError`,
     `DatabaseError`.
     """
     found = find(paths, experiment, experiment_from)
     with _transaction(con):
-        return _Load(con, found, progress).run(labels or {}, rename or {})
+        plan = Plan(con, found)
+        renamed = _keep_options(con, plan.experiments, labels or {}, rename or {})
+        with Progress(plan.bytes_ahead(), progress) as bar:
+            intake = Intake(con, bar.advance)
+            intake.take(plan.jobs)
+            plan.take_copies(intake)
+        touched = plan.touched | renamed | _finish(con, plan)
+        if touched:
+            database.derive(con, sorted(touched))
+    return plan.report
 
 
 @contextmanager
 def _transaction(con: "duckdb.DuckDBPyConnection") -> Iterator[None]:
+    """All or nothing; what the disk or the memory refuses is one line."""
+    import duckdb
+
     con.execute("BEGIN")
     try:
         yield
         con.execute("COMMIT")
+    except (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.FatalException) as error:
+        _roll_back(con)
+        problem = str(error).splitlines()[0]
+        raise DatabaseError(f"nothing was loaded, the database could not be written: {problem}") from error
     except BaseException:
-        con.execute("ROLLBACK")
+        _roll_back(con)
         raise
 
 
-class _Load:
-    def __init__(self, con: "duckdb.DuckDBPyConnection", found: list[Found], progress: bool | None) -> None:
-        self.con = con
-        self.found = found
-        self.files = known_files(con)
-        self.report = LoadReport()
-        self.jobs: list[Job] = []
-        self.touched: set[str] = set()
-        self.next_id = max((file.file_id for file in self.files), default=0) + 1
+def _roll_back(con: "duckdb.DuckDBPyConnection") -> None:
+    import duckdb
 
-    def run(self, labels: Mapping[str, Any], rename: Mapping[str, str]) -> LoadReport:
-        for found in self.found:
-            self._plan(found)
-        Intake(self.con, lambda _: None).take(self.jobs)
-        self._finish()
-        return self.report
+    with suppress(duckdb.Error):  # rolled back already, or the connection is done for
+        con.execute("ROLLBACK")
 
-    def _plan(self, found: Found) -> None:
-        head = read_head(found.path)
-        if head.identity is None and head.rejects:
-            raise InputError(
-                f"no event in {found.path!r}: none of its lines is one, the first begins {head.first[:40]!r}"
-            )
-        file = TraceFile(self.next_id, found.path, found.experiment, head.identity)
-        self.next_id += 1
-        file.disk_bytes, file.modified_ns = disk_state(found.path)
-        self.files.append(file)
-        save_file(self.con, file)
-        report = FileReport(found.path, found.experiment)
-        self.report.files.append(report)
-        self.jobs.append(Job(file, found.path, report))
 
-    def _finish(self) -> None:
-        for job in self.jobs:
-            file = job.file
-            (file.events,) = self.con.execute(
-                "SELECT count(*) FROM events WHERE file_id = ?", [file.file_id]
-            ).fetchone()
-            (file.rejects,) = self.con.execute(
-                "SELECT count(*) FROM rejects WHERE file_id = ?", [file.file_id]
-            ).fetchone()
-            job.report.events, job.report.rejects, job.report.pending = file.events, file.rejects, file.pending
-            file.warnings = "; ".join(job.report.warnings) or None
-            save_file(self.con, file)
-            self.touched.add(file.experiment)
-        database.derive(self.con, sorted(self.touched))
+def _keep_options(
+    con: "duckdb.DuckDBPyConnection", experiments: set[str], labels: Mapping[str, Any], rename: Mapping[str, str]
+) -> set[str]:
+    """Keep labels and renames for these experiments; those of which loaded events now have another name."""
+    touched: set[str] = set()
+    for experiment in sorted(experiments):
+        for key, value in labels.items():
+            con.execute("INSERT OR REPLACE INTO labels VALUES (?, ?, ?)", [experiment, key, str(value)])
+        for given, name in rename.items():
+            con.execute("DELETE FROM _renames WHERE experiment = ? AND event = ?", [experiment, given])
+            con.execute("INSERT INTO _renames VALUES (?, ?, ?)", [experiment, given, name])
+            query = "UPDATE events SET event = ? WHERE experiment = ? AND event = ?"
+            row = con.execute(query, [name, experiment, given]).fetchone()
+            if row and row[0]:
+                touched.add(experiment)
+    return touched
+
+
+def _finish(con: "duckdb.DuckDBPyConnection", plan: Plan) -> set[str]:
+    """Write what is known of the files now, and their order; the experiments that have new events."""
+    new: dict[int, int] = {}
+    for job in plan.jobs:
+        save_file(con, job.file)
+        if job.report.events:
+            new[job.file.file_id] = min(job.first_line, new.get(job.file.file_id, job.first_line))
+    touched = {job.file.experiment for job in plan.jobs if job.report.events}
+    if touched or plan.touched:
+        keep_order(con, new, touched | plan.touched)
+    return touched
