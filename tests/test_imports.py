@@ -25,7 +25,6 @@ FLOORS = {
     "traces": 4,
     "plots": 6,
     "report": 7,
-    "report": 6,
     "cli": 9,
 }
 ABOVE_TRACES = 5  # what builds on Traces and is not named above

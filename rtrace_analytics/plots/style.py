@@ -1,6 +1,8 @@
 """What all pictures share: the look of each kind of time, axes, readable times, names that stay what they are."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,10 +45,27 @@ def kind_of_fate(fate: str) -> str:
     return fates.get(fate, "failed")
 
 
+_OFF_SCREEN = ContextVar("off_screen", default=False)
+
+
+@contextmanager
+def off_screen() -> Iterator[None]:
+    """Within it new figures are not pyplot's: no screen, no backend, nothing kept open."""
+    token = _OFF_SCREEN.set(True)
+    try:
+        yield
+    finally:
+        _OFF_SCREEN.reset(token)
+
+
 def new_axes(ax: "Axes | None", width: float, height: float) -> "Axes":
     """The axes to draw on: those given, or new ones of this size in inches."""
     if ax is not None:
         return ax
+    if _OFF_SCREEN.get():
+        from matplotlib.figure import Figure
+
+        return Figure(figsize=(width, height), layout="constrained").add_subplot()
     from matplotlib import pyplot as plt
 
     return plt.subplots(figsize=(width, height), layout="constrained")[1]

@@ -1,0 +1,80 @@
+"""Figures in words: the headline and what stands in tables."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from rtrace_analytics.plots.style import length
+
+Row = dict[str, Any]
+
+
+def headline(restores: Sequence[Row], total_s: float) -> str:
+    """The finding in one or two sentences. `restores` are rows of cut_time_waste, `total_s` all rollout seconds."""
+    if not restores:
+        return "No run restored a snapshot: nothing was lost to a stop."
+    known = [row for row in restores if row["lost_s"] is not None]
+    unknown = len(restores) - len(known)
+    if not known:
+        return f"{count(unknown, 'restore')}, and the cut of none is known: what was lost cannot be told."
+    thrown, unsaved = (sum(row[name] for row in known) for name in ("thrown_away_s", "never_saved_s"))
+    if thrown + unsaved == 0:
+        said = f"{count(len(known), 'stop')} threw nothing away."
+    else:
+        said = (
+            f"{count(len(known), 'stop')} threw away {percent(thrown + unsaved, total_s)} of all rollout time: "
+            f"{length(thrown)} before the cut, {length(unsaved)} after it."
+        )
+    if unknown:
+        said += f" What {count(unknown, 'more restore')} lost cannot be told: the cut is not known."
+    return said
+
+
+def double_count(restores: Sequence[Row]) -> str | None:
+    """What counting every report would have said, where it is something else."""
+    known = [row for row in restores if row["lost_s"] is not None]
+    thrown, naive = (sum(row[name] for row in known) for name in ("thrown_away_s", "naive_s"))
+    if not known or abs(naive - thrown) < 1e-6 * max(1.0, thrown):
+        return None
+    return (
+        f"If every report of an abandoned attempt counted, {length(naive)} would be said to be thrown away before the "
+        f"cut instead of {length(thrown)}: reports repeated after an earlier loss, and finished attempts counted up to "
+        "the cut, make the difference."
+    )
+
+
+def percent(part: float, whole: float) -> str:
+    """A share in words, to two digits at least."""
+    if not whole > 0:
+        return "no time"
+    value = 100 * part / whole
+    return f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
+
+
+def count(number: int, word: str) -> str:
+    """A number with its word: `1 stop`, `3 stops`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def moment(t: float | None) -> str:
+    """A moment as a date (UTC) where it is seconds since the epoch, else as it is."""
+    if t is None:
+        return "unknown"
+    if not 1e8 < t < 1e11:
+        return f"{t:,.6g}"
+    return f"{datetime.fromtimestamp(t, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def seconds(value: float | None) -> str:
+    """A length for a table."""
+    return "unknown" if value is None else length(value)
+
+
+MATCHES = {
+    "path": "its path",
+    "anchor": "its place under the step",
+    "step": "its number",
+    "latest": "the latest",
+    "evidence": "the attempts abandoned",
+}
+"""How a restored snapshot was found, by the column `match`."""
