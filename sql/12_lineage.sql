@@ -53,73 +53,150 @@ FROM tried t
 JOIN events e ON e.experiment = t.experiment AND e.run = t.run AND e.seq = t.seq AND e.event = 'restore_started'
 LEFT JOIN acts a ON a.experiment = t.experiment AND a.run = t.run;
 
--- _candidates: snapshots that a restore may have taken: what its path names and the newest ten of each run.
--- `match` is how the path names it, NULL for the others; newness: 1 is the latest of all.
-CREATE OR REPLACE VIEW _candidates AS
-WITH published AS (
-    SELECT l.experiment, l.run, l.restore_t, l.path, l.says_nothing,
-           try_cast(l.number AS BIGINT) AS number,
-           CASE WHEN l.anchor = 'bootstrap' THEN 0 WHEN l.anchor <> '' THEN try_cast(l.anchor[6:] AS BIGINT) END AS anchor,
-           e.run AS parent_run, e.seq AS snapshot_seq, e.step, e.t AS published_t, e.cut_time AS cut_t,
-           e.path AS published_path, p.first_t AS parent_first_t
-    FROM _restore_lines l
-    JOIN events e ON e.experiment = l.experiment AND e.run <> l.run AND e.t <= l.restore_t
-    JOIN _runs p ON p.experiment = e.experiment AND p.run = e.run
-    WHERE e.event = 'snapshot_published'
-), numbered AS (
-    SELECT *, row_number() OVER (PARTITION BY experiment, run, step
-                                 ORDER BY published_t, parent_first_t, parent_run, snapshot_seq) AS place_in_step
-    FROM published
-), ranked AS (
-    SELECT *,
-           row_number() OVER (newest ROWS UNBOUNDED PRECEDING) AS newness,
-           row_number() OVER (PARTITION BY experiment, run, parent_run
-                              ORDER BY published_t DESC, snapshot_seq DESC) AS newness_in_run,
-           CASE WHEN published_path = path THEN 1
-                WHEN anchor IS NOT NULL THEN CASE WHEN step = anchor AND place_in_step = number THEN 2 END
-                WHEN number IS NOT NULL THEN CASE WHEN step = number THEN 3 END
-                WHEN says_nothing THEN 4 END AS form
-    FROM numbered WHERE cut_t IS NOT NULL
-    WINDOW newest AS (PARTITION BY experiment, run
-                      ORDER BY published_t DESC, parent_first_t DESC, parent_run DESC, snapshot_seq DESC)
-), named AS (  -- of those that the strongest form names, the latest
-    SELECT experiment, run, arg_min(newness, (form, newness)) AS newness
-    FROM ranked WHERE form IS NOT NULL GROUP BY experiment, run
-)
-SELECT r.experiment, r.run, r.parent_run, r.snapshot_seq, r.step, r.published_t, r.cut_t, r.parent_first_t, r.newness,
-       n.newness IS NOT NULL AS path_names_one,
-       CASE WHEN n.newness = r.newness THEN CASE form WHEN 1 THEN 'path' WHEN 2 THEN 'anchor' WHEN 3 THEN 'step' ELSE 'latest' END
-       END AS match
-FROM ranked r LEFT JOIN named n ON n.experiment = r.experiment AND n.run = r.run
-WHERE r.newness_in_run <= 10 OR r.newness = n.newness;
+-- _published: snapshots in one order, `place`; a later one has a greater place. place_in_step: the same within a step.
+CREATE OR REPLACE VIEW _published AS
+SELECT e.experiment, e.run AS parent_run, e.seq AS snapshot_seq, e.step, e.t AS published_t, e.cut_time AS cut_t, e.path,
+       p.first_t AS parent_first_t,
+       row_number() OVER (PARTITION BY e.experiment ORDER BY e.t, p.first_t, e.run, e.seq) AS place,
+       row_number() OVER (PARTITION BY e.experiment, e.step ORDER BY e.t, p.first_t, e.run, e.seq) AS place_in_step
+FROM events e JOIN _runs p ON p.experiment = e.experiment AND p.run = e.run
+WHERE e.event = 'snapshot_published' AND e.experiment IN (SELECT experiment FROM _touched);
 
--- _restores_now: candidates weighed by evidence.
-CREATE OR REPLACE VIEW _restores_now AS
-WITH candidates AS MATERIALIZED (SELECT * FROM _candidates),
-judged_reports AS (  -- per candidate and report: does it explain it, does it speak against it
-    SELECT c.experiment, c.run, c.newness, r.first_seq,
-           bool_or(r.start_t <= c.cut_t AND (r.span_run = c.parent_run
-                   OR (sr.first_t, r.span_run) < (c.parent_first_t, c.parent_run))) AS explained,
-           bool_or(r.start_t > c.cut_t AND r.span_run = c.parent_run) AS only_later
-    FROM candidates c
-    JOIN _report_spans r ON r.experiment = c.experiment AND r.run = c.run
-    JOIN _runs sr ON sr.experiment = r.experiment AND sr.run = r.span_run
+-- _named: what the path of a restore names, by the form it has; one row per restore whose path names a snapshot.
+CREATE OR REPLACE VIEW _named AS
+WITH restores AS (
+    SELECT *, try_cast(number AS BIGINT) AS k,
+           CASE WHEN anchor = 'bootstrap' THEN 0 WHEN anchor <> '' THEN try_cast(anchor[6:] AS BIGINT) END AS n
+    FROM _restore_lines
+), published AS MATERIALIZED (SELECT * FROM _published),
+by_path AS (
+    SELECT r.experiment, r.run, max(p.place) AS place
+    FROM restores r JOIN published p ON p.experiment = r.experiment AND p.path = r.path AND p.parent_run <> r.run
+    WHERE p.published_t <= r.restore_t AND p.cut_t IS NOT NULL AND r.path <> ''
     GROUP BY ALL
-), weighed AS (
-    SELECT c.*, coalesce(j.explains, 0) AS explains, coalesce(j.against, 0) AS reports_against
-    FROM candidates c LEFT JOIN (
-        SELECT experiment, run, newness, count(*) FILTER (explained) AS explains,
-               count(*) FILTER (NOT explained AND only_later) AS against
-        FROM judged_reports GROUP BY ALL) j USING (experiment, run, newness)
-), favoured AS (
-    SELECT *, coalesce(bool_or(match = 'path') OVER r, false)
-              OR coalesce(bool_or(match IS NOT NULL AND explains = most) OVER r, false) AS named_stands
-    FROM (SELECT *, max(explains) OVER (PARTITION BY experiment, run) AS most FROM weighed)
+), by_anchor AS (  -- the K-th of other runs: its place in the step, less what the run itself had published before
+    SELECT r.experiment, r.run, p.place, any_value(p.cut_t) AS cut_t
+    FROM restores r
+    JOIN published p ON p.experiment = r.experiment AND p.step = r.n AND p.parent_run <> r.run
+    LEFT JOIN published own ON own.experiment = r.experiment AND own.step = r.n AND own.parent_run = r.run
+     AND own.place < p.place
+    WHERE p.published_t <= r.restore_t AND p.place_in_step >= r.k
+    GROUP BY r.experiment, r.run, r.k, p.place, p.place_in_step
+    HAVING p.place_in_step - count(own.place) = r.k
+), keyed AS (  -- '' is the key of all: for paths that say nothing
+    SELECT experiment, step::VARCHAR AS key, published_t, max(place) AS place FROM published
+    WHERE cut_t IS NOT NULL AND step IS NOT NULL GROUP BY ALL
+    UNION ALL
+    SELECT experiment, '', published_t, max(place) FROM published WHERE cut_t IS NOT NULL GROUP BY ALL
+), by_key AS (
+    SELECT r.experiment, r.run, r.restore_t, r.key, r.form, p.place
+    FROM (SELECT *, CASE WHEN says_nothing THEN '' ELSE k::VARCHAR END AS key,
+                 CASE WHEN says_nothing THEN 'latest' ELSE 'step' END AS form FROM restores WHERE n IS NULL) r
+    ASOF JOIN keyed p ON p.experiment = r.experiment AND p.key = r.key AND p.published_t <= r.restore_t
+), not_own AS (  -- a run that had published before its restore does not restore that
+    SELECT k.experiment, k.run, k.form, CASE WHEN p.parent_run <> k.run THEN k.place ELSE (
+               SELECT max(o.place) FROM published o
+               WHERE o.experiment = k.experiment AND o.parent_run <> k.run AND o.published_t <= k.restore_t
+                 AND o.cut_t IS NOT NULL AND (k.key = '' OR o.step::VARCHAR = k.key)) END AS place
+    FROM by_key k JOIN published p ON p.experiment = k.experiment AND p.place = k.place
+), forms AS (
+    SELECT experiment, run, place, 'path' AS match, 1 AS form FROM by_path
+    UNION ALL
+    SELECT experiment, run, place, 'anchor', 2 FROM by_anchor WHERE cut_t IS NOT NULL
+    UNION ALL
+    SELECT experiment, run, place, form, 3 FROM not_own WHERE place IS NOT NULL
+)
+SELECT experiment, run, arg_min(place, form) AS place, arg_min(match, form) AS match FROM forms GROUP BY experiment, run;
+
+-- _weighed: what the path names, and as far as more could be explained the newest ten of each other run, with the
+-- reports each explains. Most restores need no more than the first look: what the path names explains all.
+CREATE OR REPLACE VIEW _weighed AS
+WITH restores AS MATERIALIZED (SELECT *, row_number() OVER () AS id FROM _restore_lines),
+published AS MATERIALIZED (SELECT * FROM _published WHERE cut_t IS NOT NULL),
+reported AS MATERIALIZED (
+    SELECT r.id, s.first_seq AS report, s.span_run, s.start_t, x.first_t
+    FROM restores r
+    JOIN _report_spans s ON s.experiment = r.experiment AND s.run = r.run
+    JOIN _runs x ON x.experiment = s.experiment AND x.run = s.span_run
+), named AS (
+    SELECT r.id, n.match, p.*
+    FROM restores r JOIN _named n USING (experiment, run) JOIN published p USING (experiment, place)
+), look_1 AS MATERIALIZED (
+    SELECT n.id, n.place, n.match,
+           count(DISTINCT q.report) FILTER (q.start_t <= n.cut_t AND (q.span_run = n.parent_run OR q.first_t < n.parent_first_t))
+               AS explains
+    FROM named n LEFT JOIN reported q USING (id) GROUP BY n.id, n.place, n.match
+), open_1 AS MATERIALIZED (  -- restores of which more reports could be explained
+    SELECT r.*, l.place AS named_place, l.explains AS named_explains
+    FROM restores r
+    JOIN (SELECT id, count(DISTINCT report) AS reports FROM reported GROUP BY id) m USING (id)
+    LEFT JOIN look_1 l USING (id)
+    WHERE coalesce(l.explains, 0) < m.reports AND l.match IS DISTINCT FROM 'path'
+), related AS (  -- the newest ten of each run that dispatched something reported
+    SELECT o.id, p.*
+    FROM open_1 o
+    JOIN (SELECT DISTINCT id, span_run FROM reported) d USING (id)
+    JOIN published p ON p.experiment = o.experiment AND p.parent_run = d.span_run AND p.published_t <= o.restore_t
+    QUALIFY row_number() OVER (PARTITION BY o.id, p.parent_run ORDER BY p.place DESC) <= 10
+), look_2 AS MATERIALIZED (
+    SELECT c.id, c.place,
+           count(DISTINCT q.report) FILTER (q.start_t <= c.cut_t AND (q.span_run = c.parent_run OR q.first_t < c.parent_first_t))
+               AS explains
+    FROM related c JOIN reported q USING (id) GROUP BY c.id, c.place
+), open_2 AS (  -- what a run that dispatched none of them must have begun after, and cut after, to explain as many
+    SELECT o.id, o.experiment, o.run, o.restore_t,
+           greatest(1, coalesce(b.explains, 0), coalesce(o.named_explains + 1, 0)) AS needed,
+           q.begun[greatest(1, coalesce(b.explains, 0), coalesce(o.named_explains + 1, 0))] AS begun_t,
+           q.started[greatest(1, coalesce(b.explains, 0), coalesce(o.named_explains + 1, 0))] AS started_t
+    FROM open_1 o
+    LEFT JOIN (SELECT id, max(explains) AS explains FROM look_2 GROUP BY id) b USING (id)
+    JOIN (SELECT id, list(first_t ORDER BY first_t) AS begun, list(start_t ORDER BY start_t) AS started
+          FROM (SELECT id, report, min(first_t) AS first_t, min(start_t) AS start_t FROM reported GROUP BY id, report)
+          GROUP BY id) q USING (id)
+), others AS (
+    SELECT o.id, p.*
+    FROM open_2 o JOIN published p ON p.experiment = o.experiment AND p.published_t <= o.restore_t
+     AND p.parent_first_t > o.begun_t AND p.cut_t >= o.started_t
+    WHERE p.parent_run <> o.run
+      AND NOT EXISTS (SELECT 1 FROM reported q WHERE q.id = o.id AND q.span_run = p.parent_run)
+    QUALIFY row_number() OVER (PARTITION BY o.id, p.parent_run ORDER BY p.place DESC) <= 10
+), look_3 AS (
+    SELECT c.id, c.place, count(DISTINCT q.report) FILTER (q.start_t <= c.cut_t AND q.first_t < c.parent_first_t) AS explains
+    FROM others c JOIN reported q USING (id) GROUP BY c.id, c.place
+), looked AS (
+    SELECT id, place, max(explains) AS explains, max(match) AS match
+    FROM (SELECT id, place, explains, match FROM look_1
+          UNION ALL SELECT id, place, explains, NULL FROM look_2
+          UNION ALL SELECT id, place, explains, NULL FROM look_3)
+    GROUP BY id, place
+), against AS (
+    SELECT id, place, count(*) AS reports
+    FROM (SELECT l.id, l.place, q.report
+          FROM looked l JOIN restores r USING (id)
+          JOIN published p ON p.experiment = r.experiment AND p.place = l.place
+          JOIN reported q ON q.id = l.id
+          GROUP BY l.id, l.place, q.report
+          HAVING bool_or(q.span_run = p.parent_run AND q.start_t > p.cut_t)
+             AND NOT bool_or(q.start_t <= p.cut_t AND (q.span_run = p.parent_run OR q.first_t < p.parent_first_t)))
+    GROUP BY id, place
+)
+SELECT r.experiment, r.run, l.place, l.match, l.explains, coalesce(a.reports, 0) AS reports_against, p.parent_run,
+       p.snapshot_seq, p.step, p.published_t, p.cut_t,
+       coalesce(bool_or(l.match IS NOT NULL) OVER (PARTITION BY l.id), false) AS path_names_one
+FROM looked l JOIN restores r USING (id)
+JOIN published p ON p.experiment = r.experiment AND p.place = l.place
+LEFT JOIN against a ON a.id = l.id AND a.place = l.place;
+
+-- _restores_now: of what was looked at, the one taken.
+CREATE OR REPLACE VIEW _restores_now AS
+WITH favoured AS (
+    SELECT *, coalesce(bool_or(match = 'path' OR match IS NOT NULL AND explains = most) OVER r, false) AS named_stands
+    FROM (SELECT *, max(explains) OVER (PARTITION BY experiment, run) AS most FROM _weighed)
     WINDOW r AS (PARTITION BY experiment, run)
 ), pool AS MATERIALIZED (  -- few are left: the named one where it stands, else those that explain most
     SELECT * FROM favoured WHERE CASE WHEN named_stands THEN match IS NOT NULL ELSE explains = most END
 ), alive AS MATERIALIZED (  -- spans of the candidate's run that nothing had ended at its cut
-    SELECT p.experiment, p.run, p.newness, p.parent_run, p.cut_t, s.seq, s.group_key, s.generation_index, s.attempt
+    SELECT p.experiment, p.run, p.place, p.parent_run, p.cut_t, s.seq, s.group_key, s.generation_index, s.attempt
     FROM _spans s
     JOIN pool p ON p.experiment = s.experiment AND p.parent_run = s.run
     JOIN _restore_lines l ON l.experiment = p.experiment AND l.run = p.run AND l.acted
@@ -128,7 +205,7 @@ judged_reports AS (  -- per candidate and report: does it explain it, does it sp
     SELECT l.experiment, l.run, l.seq, l.t, l.event, l.group_key, l.generation_index, l.attempt
     FROM _touched_lines l SEMI JOIN alive a ON a.experiment = l.experiment AND a.group_key = l.group_key
 ), left_running AS (  -- nor given up or dispatched again there by a later line of that run
-    SELECT a.experiment, a.run, a.newness, a.group_key, a.generation_index, a.attempt
+    SELECT a.experiment, a.run, a.place, a.group_key, a.generation_index, a.attempt
     FROM alive a
     WHERE NOT EXISTS (
         SELECT 1 FROM about_alive o
@@ -138,7 +215,7 @@ judged_reports AS (  -- per candidate and report: does it explain it, does it sp
                OR o.event = 'attempt_abandoned' AND o.attempt IS NOT DISTINCT FROM a.attempt))
     GROUP BY ALL
 ), forgotten AS (
-    SELECT a.experiment, a.run, a.newness, count(*) AS against
+    SELECT a.experiment, a.run, a.place, count(*) AS against
     FROM left_running a
     WHERE NOT EXISTS (
         SELECT 1 FROM about_alive d
@@ -149,7 +226,7 @@ judged_reports AS (  -- per candidate and report: does it explain it, does it sp
                        OR d.event IN ('attempt_sealed', 'attempt_abandoned') AND d.attempt = a.attempt)))
     GROUP BY ALL
 ), unknown_prompts AS (  -- only where the path names nothing
-    SELECT p.experiment, p.run, p.newness, count(*) AS against
+    SELECT p.experiment, p.run, p.place, count(*) AS against
     FROM pool p JOIN (
         SELECT experiment, run, coalesce(prompt_id, group_key) AS prompt, min(start_t) AS first_t
         FROM _spans SEMI JOIN (SELECT experiment, parent_run AS run FROM pool WHERE NOT path_names_one) n
@@ -161,9 +238,9 @@ judged_reports AS (  -- per candidate and report: does it explain it, does it sp
     GROUP BY ALL
 ), taken AS (
     SELECT p.*, p.reports_against + coalesce(f.against, 0) + coalesce(u.against, 0) AS contradictions
-    FROM pool p LEFT JOIN forgotten f USING (experiment, run, newness)
-    LEFT JOIN unknown_prompts u USING (experiment, run, newness)
-    QUALIFY row_number() OVER (PARTITION BY p.experiment, p.run ORDER BY contradictions, p.newness) = 1
+    FROM pool p LEFT JOIN forgotten f USING (experiment, run, place)
+    LEFT JOIN unknown_prompts u USING (experiment, run, place)
+    QUALIFY row_number() OVER (PARTITION BY p.experiment, p.run ORDER BY contradictions, p.place DESC) = 1
         AND (p.path_names_one OR p.explains > 0 AND contradictions = 0)
 )
 SELECT l.experiment, l.run, l.restore_seq, l.restore_t, l.path, l.tries, l.first_dispatch_t, l.acted, t.parent_run,

@@ -82,41 +82,40 @@ UNION ALL
 SELECT b.experiment, b.run, s.run, s.seq, 'discarded_branch', 6
 FROM branches b JOIN _spans s ON s.experiment = b.experiment AND s.run = b.branch;
 
--- _discards: spans sealed in a history, or by the restoring run, whose group that run discards afterwards, the
--- sibling not dispatched between.
+-- _discards: spans sealed in a run's history, or by it, whose group that run discards afterwards, the sibling not
+-- dispatched between. The seal is the span's own end, or that of a run which restored it running.
 CREATE OR REPLACE VIEW _discards AS
 WITH discards AS (
     SELECT l.experiment, l.run, l.group_key, l.seq
     FROM _held_lines l JOIN _restores r ON r.experiment = l.experiment AND r.run = l.run
     WHERE l.event = 'group_discarded' AND l.experiment IN (SELECT experiment FROM _touched)
-), sealed AS (
-    SELECT d.experiment, d.run, d.seq, d.group_key, s.generation_index, s.run AS span_run, s.seq AS span_seq,
-           s.end_seq, h.depth, NULL AS own_seal_seq
-    FROM discards d
-    JOIN _history h ON h.experiment = d.experiment AND h.run = d.run
-    JOIN _spans s ON s.experiment = h.experiment AND s.run = h.ancestor AND s.group_key = d.group_key
-    WHERE s.end_kind = 'sealed' AND s.start_t <= h.upto AND s.end_t <= h.upto
+), seals AS (
+    SELECT s.experiment, s.group_key, s.generation_index, s.run AS span_run, s.seq AS span_seq, s.run AS seal_run,
+           s.end_seq AS seal_seq, s.end_t AS seal_t
+    FROM _spans s SEMI JOIN discards d ON d.experiment = s.experiment AND d.group_key = s.group_key
+    WHERE s.end_kind = 'sealed'
     UNION ALL
-    SELECT d.experiment, d.run, d.seq, d.group_key, s.generation_index, s.run, s.seq, NULL, NULL, x.seal_seq
-    FROM discards d
-    JOIN _deeds x ON x.experiment = d.experiment AND x.run = d.run AND x.running AND x.seal_seq < d.seq
-     AND NOT x.abandons
+    SELECT s.experiment, s.group_key, s.generation_index, s.run, s.seq, x.run, x.seal_seq, l.t
+    FROM _deeds x
     JOIN _spans s ON s.experiment = x.experiment AND s.run = x.span_run AND s.seq = x.span_seq
-     AND s.group_key = d.group_key
+    JOIN _held_lines l ON l.experiment = x.experiment AND l.run = x.run AND l.seq = x.seal_seq
+    WHERE x.running AND NOT x.abandons
+), parts AS (  -- what of each run a discarding run stands on: its history, and its own lines to the discard
+    SELECT d.experiment, d.run, d.seq, d.group_key, h.ancestor AS part, h.upto, 9223372036854775807 AS before_seq, h.depth
+    FROM discards d JOIN _history h ON h.experiment = d.experiment AND h.run = d.run
+    UNION ALL
+    SELECT experiment, run, seq, group_key, run, 'infinity'::DOUBLE, seq, 0 FROM discards
 )
-SELECT DISTINCT s.experiment, s.run, s.span_run, s.span_seq
-FROM sealed s
-WHERE NOT EXISTS (
-        SELECT 1 FROM _held_lines l
-        WHERE l.experiment = s.experiment AND l.run = s.run AND l.group_key = s.group_key
-          AND l.event = 'attempt_dispatched' AND l.generation_index IS NOT DISTINCT FROM s.generation_index
-          AND l.seq < s.seq AND l.seq > coalesce(s.own_seal_seq, -1))
+SELECT DISTINCT s.experiment, p.run, s.span_run, s.span_seq
+FROM seals s
+JOIN parts p ON p.experiment = s.experiment AND p.group_key = s.group_key AND p.part = s.seal_run
+WHERE s.seal_t <= p.upto AND s.seal_seq < p.before_seq AND (p.depth > 0 OR s.span_run <> p.run)
   AND NOT EXISTS (
-        SELECT 1 FROM _history h
-        JOIN _held_lines l ON l.experiment = h.experiment AND l.run = h.ancestor AND l.t <= h.upto
-        WHERE h.experiment = s.experiment AND h.run = s.run AND l.group_key = s.group_key
-          AND l.event = 'attempt_dispatched' AND l.generation_index IS NOT DISTINCT FROM s.generation_index
-          AND (h.depth < s.depth OR h.depth = s.depth AND l.seq > s.end_seq));
+      SELECT 1 FROM parts q
+      JOIN _held_lines l ON l.experiment = q.experiment AND l.run = q.part AND l.group_key = q.group_key
+      WHERE q.experiment = p.experiment AND q.run = p.run AND q.seq = p.seq
+        AND l.event = 'attempt_dispatched' AND l.generation_index IS NOT DISTINCT FROM s.generation_index
+        AND l.t <= q.upto AND l.seq < q.before_seq AND (q.depth < p.depth OR q.depth = p.depth AND l.seq > s.seal_seq));
 
 -- _fates: one row per span whose fate restores decide: lost, given up, sealed or discarded by a run that restored it.
 -- lost_by_run is NULL unless its fate is restart; cut_t is NULL where that restore's cut is unknown.

@@ -9,7 +9,7 @@ It shares no code with the package. Where the text is silent it reads:
 - Reports without attempt or group are distinct by (group, generation_index, attempt), None being a value.
 - A restart line without attempt names no attempt; another line without attempt its run's open span of that sibling.
 - The very path: the latest candidate that bears it; a bearer that is no candidate names nothing. "" is no path.
-- "Began before" compares (first t, run id) and does not leave out the restoring run itself.
+- "Began before" compares the t of first lines and does not leave out the restoring run itself.
 - Without a name the prompts count in the ranking and in "nothing against it". A prompt counts if the first dispatch
   of it (by seq) in the candidate's run has t > cut; a dispatch without prompt id stands for its group.
 - A chain of histories ends at an unknown cut, and before a run that it already holds.
@@ -159,7 +159,7 @@ class _Experiment:
         dispatched = [line for line in self.lines if line.event == DISPATCH and line.group is not None]
         for line in [line for line in self.lines if line.in_a_group and line.group is None]:
             groups = {other.group for other in dispatched if other.index == line.index}
-            line.group = groups.pop() if len(groups) == 1 else None
+            line.group = groups.pop() if len(groups) == 1 and line.index is not None else None
 
     def run_spans(self, lines: list[Line]) -> list[Span]:
         """Return the spans of one run, and give its attempt lines their keys."""
@@ -236,7 +236,10 @@ class _Experiment:
         """Count what a candidate explains and what stands against it, `prompts` too where the path names nothing."""
         run, cut, began = restore.run, snapshot.cut, self.began[snapshot.run]
         own = [span for span in self.spans if span.line.run == snapshot.run]
-        by_the_cut = {s.line.key for s in self.spans if s.line.t <= cut and self.began[s.line.run] <= began}
+        by_the_cut = {
+            s.line.key for s in self.spans
+            if s.line.t <= cut and (s.line.run == snapshot.run or self.began[s.line.run][0] < began[0])
+        }
         explained = restore.reports & by_the_cut
         count = len((restore.reports - explained) & {span.line.key for span in own})
         for span in own:
