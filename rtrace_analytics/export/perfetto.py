@@ -3,8 +3,8 @@
 A process per run; its attempts as slices on lanes, as few as hold them without overlap, named and coloured by fate;
 within a lost one what ran before the cut and after it; arrows from a lost attempt to the try that replaced it; instants
 for cuts, publications, stops and restores; counters of the rollouts in flight and, per experiment, of the seconds lost.
-The SQL is `sql/perfetto.sql`; rows go from the database to the file in batches: only the lanes (four whole numbers a
-span) are held in memory, DuckDB spills what it sorts.
+The SQL is `sql/perfetto.sql`; it makes temporary tables, which DuckDB spills, and from them the lines, one stretch of
+time after another. Only what the lanes need (a few whole numbers a span) is held in memory.
 Format: "Trace Event Format" (Google), JSON object form, times in microseconds.
 """
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _BATCH = 20_000  # lines written at a time
+_NEVER = 2**62
 _US = "CREATE OR REPLACE TEMP MACRO _us(t) AS round(t * 1e6)::BIGINT"
 
 
@@ -51,10 +52,12 @@ def export(
         _check_times(cursor, names)
         try:
             cursor.execute(_US)
-            for step in ("runs", "experiments", "spans"):
-                cursor.execute(steps[step], [names] if "$1" in steps[step] else None)
+            cursor.execute(steps["runs"], [names])
+            for step in ("experiments", "spans"):
+                cursor.execute(steps[step])
             _make_lanes(cursor, steps["numbers"])
-            cursor.execute(steps["tracks"])
+            for step in ("tracks", "arrows", "counts", "marks", "losses"):
+                cursor.execute(steps[step])
             with _beside(target) as file:
                 return _write(file, cursor, steps)
         except duckdb.Error as error:
@@ -95,22 +98,29 @@ def _make_lanes(con: "duckdb.DuckDBPyConnection", numbers: str) -> None:
     borders = np.flatnonzero(np.diff(pid, prepend=-1, append=-1))
     for first, last in pairwise(borders):
         lane[first:last] = lanes(start[first:last], end[first:last])
-    con.register("_perfetto_lane_rows", pa.table({"n": np.arange(len(lane)), "lane": lane}))
-    con.execute("CREATE OR REPLACE TEMP TABLE _perfetto_lanes AS SELECT n, lane FROM _perfetto_lane_rows")
+    con.register("_perfetto_lane_rows", pa.table({"n": np.arange(len(lane)), "pid": pid, "lane": lane}))
+    con.execute("CREATE OR REPLACE TEMP TABLE _perfetto_lanes AS SELECT n, pid, lane FROM _perfetto_lane_rows")
     con.unregister("_perfetto_lane_rows")
 
 
 def _write(file: BinaryIO, con: "duckdb.DuckDBPyConnection", steps: dict[str, str]) -> int:
     count = 0
     file.write(b'{"displayTimeUnit": "ms", "traceEvents": [')
-    for step in ("names", "events"):
-        for batch in con.sql(steps[step]).to_arrow_reader(_BATCH):
+    for query, parameters in _queries(con, steps):
+        for batch in con.sql(query, params=parameters).to_arrow_reader(_BATCH):
             if batch.num_rows:
                 file.write(b",\n" if count else b"\n")
                 file.write(",\n".join(batch.column(0).to_pylist()).encode())
                 count += batch.num_rows
     file.write(b"\n]}\n")
     return count
+
+
+def _queries(con: "duckdb.DuckDBPyConnection", steps: dict[str, str]) -> Iterator[tuple[str, list[int] | None]]:
+    yield steps["names"], None
+    begins = [begin for (begin,) in con.execute(steps["windows"]).fetchall()]
+    for borders in pairwise([-_NEVER, *begins[1:], _NEVER]):
+        yield steps["events"], list(borders)
 
 
 def _check_times(con: "duckdb.DuckDBPyConnection", names: list[str]) -> None:
