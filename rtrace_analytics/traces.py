@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
+    from rtrace_analytics.explain import Explanation
     from rtrace_analytics.loading import LoadReport
     from rtrace_analytics.plots import Pictures
 
@@ -151,6 +152,66 @@ class Traces:
 
         with self.opened() as con:
             return parquet.export(con, folder)
+
+    def whatif_interval(
+        self,
+        intervals: Sequence[float],
+        *,
+        experiment: str | None = None,
+        stops: str | Sequence[float] = "uniform",
+        publish_lag_s: float | None = None,
+        save_cost_s: float | None = None,
+        mtbf: float | None = None,
+        granularity: str | None = None,
+    ) -> "pd.DataFrame":
+        """What stops would have cost at other snapshot intervals; see `rtrace_analytics.decisions.whatif_interval`."""
+        from rtrace_analytics import decisions
+
+        with self.opened() as con:
+            return decisions.whatif_interval(
+                con,
+                intervals,
+                experiment=experiment,
+                stops=stops,
+                publish_lag_s=publish_lag_s,
+                save_cost_s=save_cost_s,
+                mtbf=mtbf,
+                granularity=granularity,
+            )
+
+    def advice(
+        self,
+        *,
+        experiment: str | None = None,
+        intervals: Sequence[float] | None = None,
+        publish_lag_s: float | None = None,
+        save_cost_s: float | None = None,
+    ) -> list[str]:
+        """At most three sentences on what would have saved rollout time; see `rtrace_analytics.decisions.advice`."""
+        from rtrace_analytics import decisions
+
+        with self.opened() as con:
+            return decisions.advice(
+                con,
+                experiment=experiment,
+                intervals=intervals,
+                publish_lag_s=publish_lag_s,
+                save_cost_s=save_cost_s,
+            )
+
+    def explain(
+        self,
+        *,
+        prompt_id: str | None = None,
+        restore: str | None = None,
+        experiment: str | None = None,
+        limit: int = 20,
+    ) -> "Explanation":
+        """What happened to a prompt, or at a restore, with file and line; see `rtrace_analytics.explain.explain`."""
+        from rtrace_analytics import explain
+
+        with self.opened() as con:
+            return explain.explain(con, prompt_id=prompt_id, restore=restore, experiment=experiment, limit=limit)
 
     @contextmanager
     def opened(self, *, write: bool = False) -> Iterator["duckdb.DuckDBPyConnection"]:

@@ -16,7 +16,7 @@ from rtrace_analytics.decisions import whatif_interval
 from rtrace_analytics.errors import InputError
 
 DATA = Path(__file__).parents[1] / "data"
-CASES = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+CASES = {"deadline": None, "print_blob": False, "suppress_health_check": list(HealthCheck)}
 
 
 def close(value: float) -> object:
