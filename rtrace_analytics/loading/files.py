@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics.errors import InputError
 from rtrace_analytics.loading.read import BLOCK, Chunk, Text, chunks, open_text
@@ -51,9 +51,11 @@ def known_files(con: "duckdb.DuckDBPyConnection") -> list[TraceFile]:
     """All rows of `trace_files`; what a load without Python left empty counts as 0."""
     rows = con.execute(f"SELECT {', '.join(COLUMNS)} FROM trace_files ORDER BY file_id").fetchall()
     zero = {f.name for f in fields(TraceFile) if f.default == 0}
-    return [
-        TraceFile(*(0 if v is None and n in zero else v for n, v in zip(COLUMNS, row, strict=True))) for row in rows
-    ]
+    files: list[TraceFile] = []
+    for row in rows:
+        values: list[Any] = [0 if v is None and name in zero else v for name, v in zip(COLUMNS, row, strict=True)]
+        files.append(TraceFile(*values))
+    return files
 
 
 def save_file(con: "duckdb.DuckDBPyConnection", file: TraceFile) -> None:

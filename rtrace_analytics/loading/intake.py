@@ -1,4 +1,4 @@
-"""Take up the text of files into `events` and `rejects`: SQL reads the lines, what it cannot prove is taken apart here."""
+"""Take up the text of files into `events` and `rejects`: SQL reads lines, what it cannot prove is taken apart."""
 
 import codecs
 from collections.abc import Callable, Iterable, Iterator
@@ -28,6 +28,7 @@ _SALVAGED = pa.schema(
 _FRAGMENTS = pa.schema([*_PLACE, ("byte_offset", pa.int64()), ("problem", pa.string()), ("text", pa.string())])
 _LINES = pa.schema([*_PLACE, ("byte_offset", pa.int64()), ("text", pa.large_string())])
 _BLOCKS = pa.schema([("file_id", pa.int32()), ("block", pa.int64()), ("bytes", pa.int32()), ("hash", pa.uint64())])
+_EXAMPLES = 5  # lines with doubled keys that are named
 
 
 @dataclass
@@ -39,7 +40,6 @@ class Job:
     report: FileReport
     until: int | None = None
     first_line: int = field(init=False)  # the first that may be new
-    twice: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)  # lines with keys that stand twice
 
     def __post_init__(self) -> None:
         self.first_line = self.file.lines + 1
@@ -70,8 +70,11 @@ class _Part:
 class Intake:
     """Takes up jobs in batches; reading and finding the lines of the next one goes on while SQL works on one."""
 
-    def __init__(self, con: "duckdb.DuckDBPyConnection", advance: Callable[[int], Any]) -> None:
+    def __init__(
+        self, con: "duckdb.DuckDBPyConnection", advance: Callable[[int], Any], *, careful: bool = False
+    ) -> None:
         self._con = con
+        self._careful = careful  # leave nothing but proven lines to SQL
         self._advance = advance  # called with the bytes done
         self._steps = database.steps("load.sql")
         self._hashes: list[NDArray[np.uint64]] = []  # of the file whose chunks are coming
@@ -120,9 +123,11 @@ class Intake:
     def _suspects(self, batch: list[_Part]) -> Iterator[tuple[_Part, int, int, Pieces]]:
         """The lines of which SQL cannot prove that they are one event, taken apart."""
         self._run("rest")
-        self._run("odd")
+        query = "SELECT file_id, line FROM _rest ORDER BY ALL"
+        if not self._careful:
+            self._run("odd")
+            query = "SELECT file_id, line FROM _odd WHERE NOT whole_event ORDER BY ALL"
         parts = {part.job.file.file_id: part for part in batch}
-        query = "SELECT file_id, line FROM _odd WHERE NOT whole_event ORDER BY ALL"
         for file_id, line in database.run_statement(self._con, query, "suspect lines").fetchall():
             part = parts[file_id]
             part.job.count(-1, 0)
@@ -144,7 +149,9 @@ class Intake:
                 file.replaced_utf8 += row.replaced_utf8
                 file.salvaged += not alone
                 if row.twice:
-                    part.job.twice.append((line, row.twice))
+                    part.job.report.duplicate_keys += 1
+                    if len(part.job.report.duplicate_examples) < _EXAMPLES:
+                        part.job.report.duplicate_examples.append((line, row.twice))
             for bad in pieces.rejects:
                 fragments.append(
                     {**place, "byte_offset": offset + bad.offset, "problem": bad.problem, "text": bad.text}
@@ -162,7 +169,7 @@ class Intake:
             self._con.unregister("_new")
 
     def _account(self, part: _Part, end: int) -> None:
-        """Bring what is known of the file up to `end` of this part, and with its last chunk the hashes of its blocks."""
+        """Bring what is known of the file up to `end` of this part; with its last chunk the hashes of its blocks."""
         file, chunk = part.job.file, part.chunk
         file.lines += part.lines
         file.bytes = chunk.offset + end
@@ -210,7 +217,7 @@ def _batches(jobs: Iterable[Job]) -> Iterator[list[_Part]]:
 
 
 def _table(part: _Part) -> pa.Table:
-    """The whole lines of a part, each with its LF; NULL for a line whose UTF-8 is not valid. The bytes are not copied."""
+    """The whole lines of a part, each with its LF, not copied; NULL for a line whose UTF-8 is not valid."""
     n, starts = part.lines, part.starts
     data = part.chunk.data[: starts[-1]]
     valid = None
@@ -235,7 +242,7 @@ def _is_ascii(data: Bytes) -> bool:
 def _bad_lines(data: Bytes, starts: NDArray[np.int64]) -> list[int]:
     """The lines (from 0) whose bytes are not valid UTF-8."""
     bad: list[int] = []
-    view = memoryview(data)
+    view = data.data
     at = 0
     while at < len(data):
         try:

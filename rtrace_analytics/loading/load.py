@@ -9,7 +9,7 @@ from rtrace_analytics import database
 from rtrace_analytics.errors import DatabaseError
 from rtrace_analytics.loading.files import save_file
 from rtrace_analytics.loading.find import find
-from rtrace_analytics.loading.intake import Intake, Job
+from rtrace_analytics.loading.intake import Intake
 from rtrace_analytics.loading.order import keep_order
 from rtrace_analytics.loading.plan import Plan
 from rtrace_analytics.loading.progress import Progress
@@ -31,19 +31,41 @@ def load(
 ) -> LoadReport:
     """Load trace files, folders or globs, or bring them up to date; all or nothing, in one transaction.
 
-    `experiment` names the experiment of all files; `experiment_from` is a pattern searched in each path whose first
-    group is the name; else it is the folder's name (a file loaded before keeps its experiment). `labels` are kept for
-    the experiments of these files. `rename` maps event names of another producer to those of the event list: for what is
-    loaded of these experiments already, now and at later loads. `progress`: a bar on
-    stderr for what takes long; by default where stderr is a terminal, and in notebooks. Raises `InputError`,
-    `DatabaseError`.
+    `experiment` names the experiment of all files; `experiment_from` is a pattern searched in each path, its first
+    group the name; else it is the folder's name (a file loaded before keeps its experiment). `labels` are kept for the
+    experiments of these files. `rename` maps event names of another producer to those of the event list: for what is
+    loaded of these experiments already, now and at later loads. `progress`: a bar on stderr for what takes long, by
+    default on a terminal and in notebooks. Raises `InputError`, `DatabaseError`.
     """
+    return load_with(
+        con,
+        paths,
+        experiment=experiment,
+        experiment_from=experiment_from,
+        labels=labels,
+        rename=rename,
+        progress=progress,
+    )
+
+
+def load_with(
+    con: "duckdb.DuckDBPyConnection",
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    experiment: str | None = None,
+    experiment_from: str | None = None,
+    labels: Mapping[str, Any] | None = None,
+    rename: Mapping[str, str] | None = None,
+    progress: bool | None = None,
+    careful: bool = False,
+) -> LoadReport:
+    """`load`; `careful`: all lines with more than known fields are taken apart, so that no doubled key is missed."""
     found = find(paths, experiment, experiment_from)
     with _transaction(con):
         plan = Plan(con, found)
         renamed = _keep_options(con, plan.experiments, labels or {}, rename or {})
         with Progress(plan.bytes_ahead(), progress) as bar:
-            intake = Intake(con, bar.advance)
+            intake = Intake(con, bar.advance, careful=careful)
             intake.take(plan.jobs)
             plan.take_copies(intake)
         touched = plan.touched | renamed | _finish(con, plan)

@@ -1,7 +1,7 @@
 """The order of lines in runs that are spread over files, and the guard that two copies never double a figure.
 
 `events.seq` is the rank of the file within the run times 2^44, plus the place of the object in the file's text. The
-files of a run stand in the order of the `t` of its first line in each (then of their identity), whenever they are loaded.
+files of a run stand in the order of the `t` of its first line in each (then of their identity), whichever came first.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """What is to be done with each file found: new, grown, rewritten, moved, a copy, or nothing new.
 
-A file is known by its first complete event (its identity). At its own path it goes on where it was left, or, where it no
-longer holds what was taken up, replaces it. At another path it is a copy: it must hold the same as far as both go.
+A file is known by its first complete event (its identity). At its own path it goes on where it was left, or replaces
+what it no longer holds. At another path it is a copy: it must hold the same as far as both go.
 """
 
 import glob
@@ -79,10 +79,10 @@ class Plan:
             stem = Path(f.path).name.split(".jsonl")[0]
             beside = sorted(Path(f.path).parent.glob(f"{glob.escape(stem)}*"))[:_SIBLINGS]
             for other in map(str, beside):
-                if other != f.path and other not in self._by_path and os.path.isfile(other):
-                    if read_head(other).identity == file.identity:
-                        paths = [other]
-                        break
+                unknown = other != f.path and other not in self._by_path and os.path.isfile(other)
+                if unknown and read_head(other).identity == file.identity:
+                    paths = [other]
+                    break
         if not paths:
             return []
         del self._by_path[f.path]
@@ -159,7 +159,7 @@ class Plan:
         file.forget_content()
 
     def take_copies(self, intake: Intake) -> None:
-        """The files that begin like one known at another path: compared with it, and what they have more of it taken up."""
+        """Compare the files that begin like one known at another path with it, and take up what they have beyond it."""
         for f, report in self._copies:
             head = self._heads[f.path]
             assert head.identity is not None
@@ -185,7 +185,7 @@ class Plan:
                 save_file(self._con, file)
 
     def _extend(self, file: TraceFile, path: str, report: FileReport, intake: Intake) -> None:
-        """Take up what the file at another path has beyond what is known; if that is anything, the path is its own now."""
+        """Take up what the file at another path has beyond what is known; then that path is its own."""
         before, bytes_before = replace(file), file.bytes
         self._job(file, path, report)
         intake.take([self.jobs[-1]])

@@ -1,4 +1,4 @@
-"""The text of a trace file as chunks of whole lines, from any place on; `.gz` and `.zst` are told by their first bytes."""
+"""The text of a trace file in chunks of whole lines, from any place on; what is compressed is told by their first bytes."""
 
 import io
 import sys
@@ -32,7 +32,7 @@ class Text(Protocol):
 class _Plain:
     def __init__(self, path: str) -> None:
         self.damage: str | None = None
-        self._file = open(path, "rb", buffering=0)
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by close)
 
     def readinto(self, into: memoryview) -> int:
         done = 0
@@ -48,12 +48,12 @@ class _Plain:
 
 
 class _Compressed:
-    """Text of the members (frames) of a `.gz` or `.zst` one after the other, up to where the file ends or is damaged."""
+    """Text of the members (frames) of a `.gz` or `.zst`, one after the other, as far as it can be read."""
 
     def __init__(self, path: str, kind: str) -> None:
         self.damage: str | None = None
         self._kind = kind
-        self._file = open(path, "rb")
+        self._file = open(path, "rb")  # noqa: SIM115 (closed by close)
         self._member: Any = _member(kind)
         self._begins = 0  # of the member, in the file
         self._fed = 0  # bytes of the member taken
@@ -181,7 +181,7 @@ def chunks(text: Text, offset: int, size: int = CHUNK) -> Iterator[Chunk]:
         pad = -len(carry) % 8  # what is read now lies on a whole word
         buffer = np.empty(pad + len(carry) + size, np.uint8)[pad:]
         buffer[: len(carry)] = carry
-        n = text.readinto(memoryview(buffer)[len(carry) :])
+        n = text.readinto(buffer[len(carry) :].data)
         new = buffer[len(carry) : len(carry) + n]
         hashes = block_hashes(new[: n // BLOCK * BLOCK])
         have = buffer[: len(carry) + n]

@@ -5,7 +5,12 @@ from dataclasses import dataclass, field
 
 @dataclass
 class FileReport:
-    """One file of a load: events and rejects are those this load added; `pending` is 1 while its last line is unfinished."""
+    """One file of a load.
+
+    `events` and `rejects` are those this load added, `pending` is 1 while its last line is unfinished. `duplicate_keys`
+    counts events in which a key stands twice (the last one counts), with the first lines and their keys; keys of nested
+    objects are looked at by `rtrace check` only.
+    """
 
     path: str
     experiment: str
@@ -13,6 +18,8 @@ class FileReport:
     rejects: int = 0
     pending: int = 0
     warnings: list[str] = field(default_factory=list)
+    duplicate_keys: int = 0
+    duplicate_examples: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
 
 
 @dataclass

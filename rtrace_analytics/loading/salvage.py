@@ -30,7 +30,7 @@ class Reject:
 
 @dataclass
 class Pieces:
-    """What a line holds: events as (start, end, row). `pending` is where its unfinished end begins, None where it has none."""
+    """What a line holds: events as (start, end, row); `pending`: where its unfinished end begins, if it has one."""
 
     events: list[tuple[int, int, Row]] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
@@ -75,7 +75,7 @@ class _Line:
         if self.effort < 0:
             return None
         try:
-            value, end = _decode(self.text, at)
+            _, end = _decode(self.text, at)
         except json.JSONDecodeError as error:
             self.effort -= error.pos - at
             if self.last and self._could_go_on(error):

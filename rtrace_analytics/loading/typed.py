@@ -1,8 +1,8 @@
 """One JSON object to one typed row of `events`: the rules for fields that are not of the type they should be.
 
-- Ids (`run`, `group_id`, `prompt_id`) and words (`event`, `reason`, `path`): a text, or a number exactly as it is written.
-- Whole numbers (`generation_index`, `attempt`, `step`, `weight_version`, `tokens`): a number without a fraction (2, 2.0),
-  or a text that is one ("2").
+- Ids (`run`, `group_id`, `prompt_id`) and words (`event`, `reason`, `path`): a text, or a number as it is written.
+- Whole numbers (`generation_index`, `attempt`, `step`, `weight_version`, `tokens`): a number without a fraction
+  (2, 2.0), or a text that is one ("2").
 - Numbers (`cut_time`, `reward`): a finite number, or a text that is one. `t` must be a number.
 - Anything else in an optional field (a boolean, an object, 2.5 where a whole number belongs) is no value: the column is
   NULL and what was written is kept in `extra` under its own name.

@@ -1,0 +1,25 @@
+"""`rtrace check`: what is wrong with trace files, without keeping anything."""
+
+import sys
+
+import click
+
+from rtrace_analytics.cli import output
+
+
+@click.command("check")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@output.format_option
+def command(paths: tuple[str, ...], form: str) -> None:
+    """Say what is wrong with the trace files PATH... (files, folders, globs), with examples; nothing is kept.
+
+    A row per finding: quality checks, rejects, keys that stand twice in an object, warnings. Exits 1 when anything is
+    wrong; an unfinished last line and unknown events are told, but are not wrong.
+    """
+    from rtrace_analytics.loading.check import check
+
+    findings = check(paths)
+    columns = ["experiment", "check", "count", "example"]
+    output.print_rows(columns, [[f.experiment, f.check, f.count, f.example] for f in findings], form)
+    if any(f.wrong for f in findings):
+        sys.exit(1)

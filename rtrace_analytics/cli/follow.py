@@ -1,0 +1,80 @@
+"""`rtrace follow`: take up traces while they are being written."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rtrace_analytics.cli import output
+
+if TYPE_CHECKING:
+    from rtrace_analytics.loading.follow import Restore, Take
+
+
+@click.command("follow")
+@click.argument("path")
+@output.db_option()
+@click.option("--experiment", metavar="NAME", help="Experiment all of it belongs to [the folder's name].")
+@click.option("--every", "every_s", type=click.FloatRange(min=0.05), default=5.0, show_default=True, metavar="SECONDS")
+def command(path: str, db: str, experiment: str | None, every_s: float) -> None:
+    """Take up what is appended to PATH (a file, folder or glob) every few seconds, until Ctrl-C.
+
+    Prints a live line: events, rollouts in flight, age of the last snapshot, lost so far; and for every new restore
+    what it cost. The database is free for readers between takes.
+    """
+    from rtrace_analytics.loading.follow import follow
+
+    last = ""
+    live = sys.stdout.isatty()
+    with _stoppable():
+        for take in follow(db, path, every_s=every_s, experiment=experiment):
+            for restore in take.restores:
+                print(("\r\x1b[K" if live else "") + _cost(restore), flush=True)
+            line = _line(take)
+            if live:
+                print(f"\r\x1b[K{line}", end="", flush=True)
+            elif line != last:
+                print(line, flush=True)
+            last = line
+    if live:
+        print()
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Ctrl-C and a terminating signal end what is going on: a take under way is undone as a whole."""
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _line(take: "Take") -> str:
+    if take.trouble:
+        return f"waiting: {output.clean(take.trouble)}"
+    age = "no snapshot yet" if take.snapshot_age_s is None else f"last snapshot {take.snapshot_age_s:,.0f} s ago"
+    lost = "nothing lost" if not take.lost_s else f"lost so far {output.seconds(take.lost_s)}"
+    rejects = f", {take.rejects:,} new rejects" if take.rejects else ""
+    return f"{take.events:,} events, {take.in_flight:,} rollouts in flight, {age}, {lost}{rejects}"
+
+
+def _cost(restore: "Restore") -> str:
+    told = f"RESTORE {output.clean(restore.run)} ({output.clean(restore.experiment)})"
+    if restore.lost_s is None or restore.parent_run is None:
+        return f"{told}: which snapshot it restored is not known, nor what it cost"
+    assert restore.thrown_away_s is not None and restore.never_saved_s is not None
+    return (
+        f"{told} of {output.clean(restore.parent_run)}, snapshot step {restore.snapshot_step}: "
+        f"{restore.lost_attempts:,} rollouts lost ({restore.lost_sealed:,} finished), "
+        f"{output.seconds(restore.thrown_away_s)} thrown away, {output.seconds(restore.never_saved_s)} never saved"
+    )
