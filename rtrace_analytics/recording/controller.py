@@ -76,7 +76,7 @@ class Controller:
         self.done = False
         self.on_cut: Callable[[int], None] = lambda _due: None  # told the tick at which the cut will be published
         self.on_done: Callable[[], None] = self._stop
-        self.before_publish: Callable[[], None] = lambda: None
+        self.flush: Callable[[], None] = lambda: None  # gets the lines so far to the trace's file
         self.witness: Witness | None = None  # of the last snapshot published
         self._emit, self._rng, self._wall = emit, rng, wall
         self._due: list[tuple[int, int, int, Callable[..., None], Any]] = []
@@ -299,9 +299,10 @@ class Controller:
 
     def _publish(self, arg: tuple[Snapshot, Witness]) -> None:
         snapshot, self.witness = arg
-        self.before_publish()
+        self.flush()  # what a snapshot holds must not be missing in the trace, nor its own line for long
         published = self.store.publish(snapshot)
         self._emit("snapshot_published", step=published.step, cut_time=snapshot.cut_time)
+        self.flush()
 
     # --- restorer ----------------------------------------------------------------------------------------------------
 

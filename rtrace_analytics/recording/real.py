@@ -41,6 +41,7 @@ def run_real(out: Path, options: WorldOptions, speed: float) -> int:
     chance = Random(f"kills {options.seed}")
     for life in range(options.kills):
         with _child(path, options, speed, life, to_the_end=False) as child:
+            _await_start(child)
             _await_snapshot(path.parent, child, options, speed)
             time.sleep(chance.uniform(0.0, 2.0) * (options.snapshot_interval_s + options.publish_lag_s) / speed)
             if child.poll() is not None:
@@ -60,11 +61,20 @@ def _child(
     """Start one process of the job; it never outlives this block."""
     job = {"path": str(path), "options": asdict(options), "speed": speed, "life": life, "to_the_end": to_the_end}
     command = [sys.executable, "-m", "rtrace_analytics.recording.real", json.dumps(job)]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
         try:
             yield child
         finally:
             child.kill()
+
+
+def _await_start(child: "subprocess.Popen[str]") -> None:
+    """Wait until its first line is in the trace: killed before, it would not have been a run at all."""
+    if child.stdout is None or not child.stdout.readline():
+        child.wait()
+        raise _ended(child)
 
 
 def _await_snapshot(out: Path, child: "subprocess.Popen[str]", options: WorldOptions, speed: float) -> None:
@@ -106,11 +116,13 @@ def run_process(path: Path, options: WorldOptions, speed: float, life: int, to_t
                 trace.flush()
 
         controller = Controller(options, Run(trace.run), trace.emit, store, Random(f"{options.seed} {life}"), cut_time)
-        controller.before_publish = flush
+        controller.flush = flush
         if not to_the_end:
             controller.on_done = lambda: None
         begin = time.monotonic()
         controller.start(store.newest())
+        flush()
+        print("started", flush=True)
         while not controller.done and os.getppid() == parent:
             ahead = begin + controller.next_due() / TICKS / speed - time.monotonic()
             if ahead > 0:

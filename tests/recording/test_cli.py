@@ -38,9 +38,9 @@ def test_every_option_has_help() -> None:
 def test_a_bad_option_is_one_line_and_exit_2(tmp_path: Path) -> None:
     with pytest.raises(RtraceError, match=r"--kills is -1: give 0 or more"):
         CliRunner().invoke(command, ["--out", str(tmp_path), "--kills", "-1"], catch_exceptions=False)
+    code = "from rtrace_analytics.cli import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", "from rtrace_analytics.cli import main; main()", "simulate", "--out", str(tmp_path)]
-        + ["--real", "--speed", "0"],
+        [sys.executable, "-c", code, "simulate", "--out", str(tmp_path), "--real", "--speed", "0"],
         capture_output=True,
         text=True,
     )

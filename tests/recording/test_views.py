@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -12,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "views"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from simulated import RESTORE_KEYS, SPAN_KEYS, told, worlds
-from worlds import put, rows
+from worlds import rows
 
 import rtrace_analytics as rta
 from rtrace_analytics import database
@@ -27,6 +28,19 @@ RARE = settings(deadline=None, suppress_health_check=list(HealthCheck))
 def con() -> Any:
     with database.connect() as con:
         yield con
+
+
+def put(con: Any, events: list[dict[str, Any]]) -> None:
+    """Make these events, in their order, all that is in the database."""
+    lines = [{"experiment": "x", "seq": n, "file_id": 1, "line": n + 1, **event} for n, event in enumerate(events)]
+    names = [row["column_name"] for row in rows(con, "DESCRIBE events")]
+    told_lines = pa.Table.from_pylist([{name: line.get(name) for name in names} for line in lines])
+    con.execute("BEGIN")
+    con.execute("DELETE FROM events")
+    con.register("told_lines", told_lines)
+    con.execute("INSERT INTO events BY NAME SELECT * FROM told_lines")
+    database.derive(con, ["x"])
+    con.execute("COMMIT")
 
 
 def near(value: Any) -> Any:
@@ -83,7 +97,6 @@ def assert_conserved(con: Any) -> None:
 
 def check(con: Any, options: WorldOptions) -> None:
     events, truth = told(options)
-    con.execute("DELETE FROM events")
     put(con, events)
     assert_views(con, truth)
 
@@ -111,20 +124,21 @@ def test_a_larger_world_from_its_file(tmp_path: Path) -> None:
 def assert_really_killed(folder: Path, kills: int) -> None:
     lines = (folder / "rollout_trace.jsonl").read_bytes().split(b"\n")
     assert lines.pop() == b""
-    torn = sum(not line.endswith(b"}") for line in lines)
-    assert torn <= kills
+    assert sum(not line.endswith(b"}") for line in lines) <= kills
+    published = [json.loads(path.read_text())["cut_time"] for path in folder.glob("ckpt/**/snapshot.json")]
     with rta.load(str(folder)) as traces, traces.opened() as con:
+        assert_conserved(con)
         assert rows(con, "SELECT count(*) AS n FROM runs") == [{"n": kills + 1}]
         restores = rows(con, "SELECT * FROM restores ORDER BY restore_t")
         assert len(restores) == kills
-        assert all(row["parent_run"] is not None for row in restores)
-        assert_conserved(con)
-        last = rows(con, "SELECT event FROM events ORDER BY t DESC LIMIT 1")
-        assert last[0]["event"] in ("train_step_finished", "weights_synced")
-        assert rows(con, "SELECT count(*) AS n FROM attempt_spans WHERE fate = 'open'") == [{"n": 0}]
-        published = [json.loads(p.read_text()) for p in folder.glob("ckpt/**/snapshot.json")]
-        cuts = {row["cut_t"] for row in restores}
-        assert cuts <= {snapshot["cut_time"] for snapshot in published}
+        cuts = {row["cut_t"] for row in restores} - {None}
+        assert cuts <= set(published)
+        [last] = rows(con, "SELECT arg_max(event, t) AS event FROM events")
+        assert last["event"] == "train_step_finished"
+        if rows(con, "SELECT count(*) AS n FROM snapshots") == [{"n": len(published)}]:
+            assert all(row["parent_run"] is not None for row in restores)
+            assert rows(con, "SELECT count(*) AS n FROM attempt_spans WHERE fate = 'open'") == [{"n": 0}]
+        # else: killed between a publication and its line; that cut is not known, and what it lost is told as unknown
 
 
 REAL = {"groups": 60, "siblings": 4, "concurrency": 32, "snapshot_interval_s": 30.0, "stale_rate": 0.1}
