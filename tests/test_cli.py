@@ -36,7 +36,7 @@ def rtrace(monkeypatch, capsys):
 def db(tmp_path_factory):
     path = tmp_path_factory.mktemp("db") / "traces.duckdb"
     with rta.connect(path) as traces:
-        traces.load(SAMPLES)
+        traces.load([SAMPLES / name for name in ("names-say-nothing", "pr-example", "stale-drops", "two-kills")])
     return path
 
 
