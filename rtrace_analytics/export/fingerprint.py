@@ -15,17 +15,11 @@ _HINTS = """(SELECT experiment, detail FROM quality WHERE "check" = 'restore_wit
 
 
 def fingerprints(con: "duckdb.DuckDBPyConnection") -> dict[str, str]:
-    """A hash per experiment of its events, files, rejects and labels, and of what makes rows of them.
+    """A hash per experiment of its events, files, rejects and labels, and of what makes rows of them (`making`).
 
-    What makes rows: the SQL, the versions of the package's export and of DuckDB. Equal hashes: equal files; another
-    hash may only mean that the traces were loaded in another order.
+    Equal hashes: equal files. Another hash may only mean that the traces were loaded in another order.
     """
-    import duckdb
-
-    made_by = hashlib.sha256(f"{SCHEMA_VERSION}\n{version()}\n{duckdb.__version__}\n".encode())
-    for path in sorted(database.sql_folder().glob("[0-9]*.sql")):
-        made_by.update(path.read_bytes())
-    base = made_by.hexdigest()
+    base = making()
     sources = {name: name for name in sorted(views.TABLES)} | {"hints": _HINTS}
     sources["trace_files"] = "(SELECT * EXCLUDE (modified_ns) FROM trace_files)"  # as exported
     sources["rejects"] = "(SELECT f.experiment, r.* FROM rejects r JOIN trace_files f USING (file_id))"
@@ -37,6 +31,16 @@ def fingerprints(con: "duckdb.DuckDBPyConnection") -> dict[str, str]:
         experiment: hashlib.sha256("\n".join([base, experiment, *told]).encode("utf-8", "surrogatepass")).hexdigest()
         for experiment, told in parts.items()
     }
+
+
+def making() -> str:
+    """A hash of what makes rows of traces: the SQL, the versions of the schema, of this package and of DuckDB."""
+    import duckdb
+
+    made_by = hashlib.sha256(f"{SCHEMA_VERSION}\n{version()}\n{duckdb.__version__}\n".encode())
+    for path in sorted(database.sql_folder().glob("[0-9]*.sql")):
+        made_by.update(path.read_bytes())
+    return made_by.hexdigest()
 
 
 def version() -> str:
