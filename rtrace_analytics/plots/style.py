@@ -25,7 +25,7 @@ class Look:
 LOOKS = {
     "kept": Look("finished and saved", "#c3dbef", "#7fa9cc"),
     "thrown_away": Look("ran before the cut, then thrown away", "#9c1f1f", "#d98c8c", "////"),
-    "never_saved": Look("ran after the cut, never saved", "#f2a33a", "#9c5f00", "...."),
+    "never_saved": Look("ran after the cut, never saved", "#f2a33a", "#9c5f00", ".."),
     "lost": Look("lost to a restore, cut unknown", "#6d2a63", "#c99ac1", "xxxx"),
     "failed": Look("failed, cancelled or other reason", "#767676", "#c4c4c4", "\\\\\\\\"),
     "dropped": Look("discarded or superseded", "#dedede", "#8a8a8a", "||||"),
@@ -152,7 +152,7 @@ def whole_numbers(ax: "Axes") -> None:
     """Only whole numbers on the y axis."""
     from matplotlib.ticker import MaxNLocator
 
-    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
 
 
 def height_px(ax: "Axes") -> float:

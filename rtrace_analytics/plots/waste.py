@@ -24,7 +24,7 @@ _FATE_LOOKS = {
     "restart": style.Look("lost to restores", "#9c1f1f", "#d98c8c", "////"),
     "failed": style.Look("failed", "#767676", "#c4c4c4", "\\\\\\\\"),
     "cancelled": style.Look("cancelled", "#a3a3a3", "#5c5c5c", "xxxx"),
-    "superseded": style.Look("superseded", "#f2a33a", "#9c5f00", "...."),
+    "superseded": style.Look("superseded", "#f2a33a", "#9c5f00", ".."),
     "discarded": style.Look("discarded", "#dedede", "#8a8a8a", "||||"),
     "open": style.LOOKS["open"],
 }

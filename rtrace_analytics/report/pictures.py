@@ -38,10 +38,12 @@ def _inside(text: str, name: str, description: str) -> str:
     """The element alone: no prolog, no metadata, no name of any host; colours of text are the page's."""
     text = re.sub(r"\A.*?(?=<svg\b)", "", text, flags=re.S)
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.S)
+    text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", text, count=1, flags=re.S)  # the page has it
     box = re.search(r'viewBox="([^"]*)"', text)
     assert box is not None
     text = re.sub(r"\A<svg\b[^>]*>", f'<svg viewBox="{box[1]}" role="img" aria-label="{description}">', text)
-    text = re.sub(r'(\sid=")', rf"\g<1>{name}-", text)
+    used = set(re.findall(r"""(?:url\(|href=")#([^")]+)""", text))
+    text = re.sub(r'\sid="([^"]*)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", text)
     text = re.sub(r"url\(#", f"url(#{name}-", text)
     text = re.sub(r'(?:xlink:)?href="#', f'href="#{name}-', text)
     text = text.replace("xlink:href", "href")

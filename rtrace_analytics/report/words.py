@@ -37,9 +37,9 @@ def double_count(restores: Sequence[Row]) -> str | None:
     if not known or abs(naive - thrown) < 1e-6 * max(1.0, thrown):
         return None
     return (
-        f"If every report of an abandoned attempt counted, {length(naive)} would be said to be thrown away before the "
-        f"cut instead of {length(thrown)}: reports repeated after an earlier loss, and finished attempts counted up to "
-        "the cut, make the difference."
+        f"Without deduplication (every report counts, up to the cut) it would be {length(naive)} before the cut "
+        f"instead of {length(thrown)}: that counts repeated reports again and finished attempts until the cut, and "
+        "leaves out what was lost without a report."
     )
 
 
@@ -61,7 +61,7 @@ def moment(t: float | None) -> str:
     if t is None:
         return "unknown"
     if not 1e8 < t < 1e11:
-        return f"{t:,.6g}"
+        return f"{t:.10g} s"
     return f"{datetime.fromtimestamp(t, UTC):%Y-%m-%d %H:%M:%S}"
 
 
