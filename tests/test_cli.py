@@ -283,7 +283,7 @@ def test_a_mistake_is_one_line_and_exit_2(rtrace, bad, command, told):
     code, out, err = rtrace(*[a if a != "SELECT_1" else "SELECT nope" for a in arguments])
     assert (code, out) == (2, "")
     assert err.startswith("rtrace: ") and err.count("\n") == 1 and told in err
-    assert not (bad["tmp"] / "no.duckdb").exists()
+    assert not (bad["tmp"] / "no.duckdb").exists() and not (bad["tmp"] / "new.duckdb").exists()
 
 
 def test_hostile_ids_do_not_reach_the_terminal(rtrace, tmp_path):

@@ -10,7 +10,7 @@ import click
 from rtrace_analytics import database, views
 from rtrace_analytics.cli import output
 from rtrace_analytics.cli.output import clean, moment, seconds
-from rtrace_analytics.errors import InputError
+from rtrace_analytics.errors import InputError, RtraceError
 from rtrace_analytics.traces import Traces, connect
 
 if TYPE_CHECKING:
@@ -60,8 +60,14 @@ def command(
         return
     options: Row = {"experiment": experiment, "experiment_from": experiment_from}
     options |= {"labels": pairs("--label", labels), "rename": pairs("--rename", rename)}
+    there = db is not None and Path(db).exists()
     with connect(db) if db is not None else Traces(database.connect()) as traces:
-        report = traces.load(list(paths), **options)
+        try:
+            report = traces.load(list(paths), **options)
+        except RtraceError:
+            if db is not None and not there:
+                Path(db).unlink(missing_ok=True)  # made by this call, and empty
+            raise
         with traces.opened() as con:
             _tell(con, sorted({file.experiment for file in report.files}), form, strict)
 
