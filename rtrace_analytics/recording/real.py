@@ -80,7 +80,8 @@ def _await_start(child: "subprocess.Popen[str]") -> None:
 def _await_snapshot(out: Path, child: "subprocess.Popen[str]", options: WorldOptions, speed: float) -> None:
     wait_s = _FIRST_SNAPSHOT_S + 3 * (options.snapshot_interval_s + options.publish_lag_s) / speed
     give_up = time.monotonic() + wait_s
-    while not any((out / "ckpt").glob("**/snapshot_*")):
+    store = FolderStore(options.numbering, out / "ckpt")
+    while not store.folders():
         if child.poll() is not None:
             raise _ended(child)
         if time.monotonic() > give_up:

@@ -103,14 +103,20 @@ class FolderStore:
             RtraceError: a snapshot cannot be read.
         """
         found = []
-        for file in self._root.glob("**/snapshot_*/snapshot.json"):
+        for folder in self.folders():
+            file = folder / "snapshot.json"
             try:
                 saved = json.loads(file.read_text())
                 snapshot = Snapshot(**{field.name: saved[field.name] for field in fields(Snapshot)})
             except (KeyError, TypeError, ValueError) as error:
                 raise RtraceError(f"snapshot {file} cannot be read ({error!r}): remove its folder") from error
-            found.append(self._published(file.parent, snapshot))
+            found.append(self._published(folder, snapshot))
         return max(found, key=lambda published: published.snapshot.cut_time, default=None)
+
+    def folders(self) -> list[Path]:
+        """Return the folders of all snapshots, in no order."""
+        anchors = "*/" if self._numbering == "upstream" else ""
+        return list(self._root.glob(f"{anchors}rollout_snapshots/snapshot_*"))
 
     def _published(self, path: Path, snapshot: Snapshot) -> Published:
         number = int(path.name.rpartition("_")[2])
