@@ -24,6 +24,7 @@ FLOORS = {
     "compare": 3,
     "traces": 4,
     "plots": 6,
+    "fleet": 7,
     "report": 7,
     "cli": 9,
 }
