@@ -62,7 +62,7 @@ def moment(t: float | None) -> str:
         return "unknown"
     if not 1e8 < t < 1e11:
         return f"{t:.10g} s"
-    return f"{datetime.fromtimestamp(t, UTC):%Y-%m-%d %H:%M:%S}"
+    return f"{datetime.fromtimestamp(t, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def seconds(value: float | None) -> str:
@@ -72,9 +72,9 @@ def seconds(value: float | None) -> str:
 
 MATCHES = {
     "path": "its path",
-    "anchor": "its place under the step",
+    "anchor": "its place under its step",
     "step": "its number",
     "latest": "the latest",
-    "evidence": "the attempts abandoned",
+    "evidence": "the attempts it abandoned",
 }
 """How a restored snapshot was found, by the column `match`."""
