@@ -1,15 +1,13 @@
 """What-if by interval: against a slow replay, hand-made cases, the recorded row, and every bad input."""
 
-import json
 import math
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
-from small_worlds import DOWN_S, FIRST_T, Span, World, worlds
-from worlds import COLUMNS, world
+from small_worlds import DOWN_S, FIRST_T, Span, World, fill, read, worlds
+from worlds import world
 
 from rtrace_analytics import database
 from rtrace_analytics.decisions import whatif_interval
@@ -36,18 +34,12 @@ CON = database.connect()
 
 def again(events):
     """The one connection, holding these events only."""
-    rows = [{"experiment": "x", "seq": i, "file_id": 1, "line": i + 1, **event} for i, event in enumerate(events)]
-    frame = pd.DataFrame(rows).reindex(columns=list(COLUMNS))  # noqa: F841
-    CON.execute("BEGIN")
-    CON.execute("DELETE FROM events")
-    CON.execute("INSERT INTO events SELECT * FROM frame")
-    database.derive(CON, ["x"])
-    CON.execute("COMMIT")
+    fill(CON, {"x": events})
     return CON
 
 
 def trace(name: str):
-    return world(map(json.loads, (DATA / "traces" / f"{name}.jsonl").open()))
+    return world(read(DATA / "traces" / f"{name}.jsonl"))
 
 
 PR = World([Span(7, 0, 0, 1, 30, "sealed"), Span(7, 2, 0, 12, 43, "cut")], [43.0], {})
@@ -202,7 +194,7 @@ def test_the_lag_is_the_measured_median():
 
 
 def test_sealed_at_one_moment_has_a_figure_only_as_it_is():
-    con = world(map(json.loads, (DATA / "faults" / "groups-sealed-at-once" / "t.jsonl").open()))
+    con = world(read(DATA / "faults" / "groups-sealed-at-once" / "t.jsonl"))
     assert set(whatif_interval(con, [1], publish_lag_s=0)["granularity"]) == {"prompt_group"}
     for kind in ("sibling", "prompt_group", "both"):
         with pytest.raises(InputError, match="all at one moment and cannot tell when each sibling finished"):
@@ -219,7 +211,7 @@ BAD = {
     "publish lag -1 ": {"publish_lag_s": -1},
     "experiment 'x' has no stop with a known cut": {"stops": "actual"},
     "no stop at all": {"stops": []},
-    "stop 5 is not within experiment 'x', 1000.1 to 1307.": {"stops": [5]},
+    "stop 5.0 is not within experiment 'x', 1000.1 to 1307.": {"stops": [5]},
     "stops 'often': give 'uniform', 'actual' or moments": {"stops": "often"},
     "granularity 'group': give": {"granularity": "group"},
     "no experiment 'y': there are 'x'": {"experiment": "y"},
