@@ -3,64 +3,65 @@
 -- _reports: one row per attempt that a run abandons with reason restart, however many lines say so.
 -- generation_index and attempt as the line bears them; group_key NULL where it cannot be told.
 CREATE TABLE IF NOT EXISTS _reports(
-    experiment VARCHAR, run VARCHAR, group_key VARCHAR, generation_index INTEGER, attempt INTEGER,
+    experiment VARCHAR, run VARCHAR, run_no INTEGER, group_key VARCHAR, generation_index INTEGER, attempt INTEGER,
     t DOUBLE, first_seq BIGINT, times BIGINT);
 
 CREATE OR REPLACE VIEW _reports_now AS
-SELECT experiment, run, group_key, generation_index, attempt, arg_min(t, seq) AS t, min(seq) AS first_seq,
-       count(*) AS times
-FROM _touched_lines WHERE event = 'attempt_abandoned' AND reason = 'restart'
-GROUP BY experiment, run, group_key, generation_index, attempt;
+SELECT r.experiment, r.run, r.run_no, l.group_key, l.generation_index, l.attempt, arg_min(l.t, l.seq) AS t,
+       min(l.seq) AS first_seq, count(*) AS times
+FROM _rare l JOIN _runs r USING (run_no)
+WHERE l.event = 'attempt_abandoned' AND r.experiment IN (SELECT experiment FROM _touched)
+GROUP BY r.experiment, r.run, r.run_no, l.group_key, l.generation_index, l.attempt;
 
--- _report_spans: one row per report and dispatch of that attempt in the experiment, of whatever run.
-CREATE TABLE IF NOT EXISTS _report_spans(
-    experiment VARCHAR, run VARCHAR, first_seq BIGINT, span_run VARCHAR, span_seq BIGINT, start_t DOUBLE);
+-- _report_spans: one row per report and dispatch of that attempt in another run of the experiment.
+CREATE TABLE IF NOT EXISTS _report_spans(run_no INTEGER, first_seq BIGINT, span_no INTEGER, span_seq BIGINT, start_t DOUBLE);
 
 CREATE OR REPLACE VIEW _report_spans_now AS
-SELECT r.experiment, r.run, r.first_seq, s.run AS span_run, s.seq AS span_seq, s.start_t
-FROM _spans s JOIN _reports r
-  ON r.experiment = s.experiment AND r.group_key = s.group_key AND r.attempt = s.attempt
- AND r.generation_index IS NOT DISTINCT FROM s.generation_index
-WHERE s.run <> r.run AND r.experiment IN (SELECT experiment FROM _touched);
+SELECT p.run_no, p.first_seq, s.run_no AS span_no, s.seq AS span_seq, s.start_t
+FROM _tries s
+JOIN _runs x ON x.run_no = s.run_no
+JOIN (SELECT q.*, r.experiment_no FROM _reports q JOIN _runs r USING (run_no)
+      WHERE q.experiment IN (SELECT experiment FROM _touched)) p
+  ON p.experiment_no = x.experiment_no AND p.group_key = s.group_key AND p.attempt = s.attempt
+ AND p.generation_index IS NOT DISTINCT FROM s.generation_index
+WHERE s.run_no <> p.run_no;
 
 -- _restores: one row per run that restored; parent_run to contradictions are NULL where no snapshot is known.
--- acted_t: when it first dispatched, published or finished its restore.
+-- acted: it has dispatched, published or finished its restore. tries: restore_started lines.
 CREATE TABLE IF NOT EXISTS _restores(
-    experiment VARCHAR, run VARCHAR, restore_seq BIGINT, restore_t DOUBLE, path VARCHAR, tries BIGINT,
-    first_dispatch_t DOUBLE, acted BOOLEAN, parent_run VARCHAR, snapshot_seq BIGINT, snapshot_step BIGINT,
-    published_t DOUBLE, cut_t DOUBLE, match VARCHAR, contradictions BIGINT);
+    experiment VARCHAR, run VARCHAR, run_no INTEGER, restore_seq BIGINT, restore_t DOUBLE, path VARCHAR, tries BIGINT,
+    first_dispatch_t DOUBLE, acted BOOLEAN, parent_run VARCHAR, parent_no INTEGER, snapshot_seq BIGINT,
+    snapshot_step BIGINT, published_t DOUBLE, cut_t DOUBLE, match VARCHAR, contradictions BIGINT);
 
 -- _restore_lines: the one restore of each run, with what its path says.
 CREATE OR REPLACE VIEW _restore_lines AS
 WITH tried AS (
-    SELECT e.experiment, e.run, max(e.seq) FILTER (r.first_dispatch_seq IS NULL OR e.seq < r.first_dispatch_seq) AS seq,
-           count(*) AS tries, any_value(r.first_dispatch_t) AS first_dispatch_t
-    FROM events e JOIN _runs r ON r.experiment = e.experiment AND r.run = e.run
-    WHERE e.event = 'restore_started' AND e.experiment IN (SELECT experiment FROM _touched)
-    GROUP BY e.experiment, e.run
+    SELECT r.experiment, r.run, r.run_no, r.experiment_no, r.first_dispatch_t, count(*) AS tries,
+           max(e.seq) FILTER (r.first_dispatch_seq IS NULL OR e.seq < r.first_dispatch_seq) AS seq,
+           any_value(r.first_dispatch_seq IS NOT NULL) AS dispatched
+    FROM _rare e JOIN _runs r USING (run_no)
+    WHERE e.event = 'restore_started' AND r.experiment IN (SELECT experiment FROM _touched)
+    GROUP BY ALL
 ), acts AS (
-    SELECT e.experiment, e.run, max(e.seq) AS last_seq
-    FROM events e SEMI JOIN tried t ON t.experiment = e.experiment AND t.run = e.run
-    WHERE e.event IN ('attempt_dispatched', 'snapshot_published', 'restore_finished')
-    GROUP BY e.experiment, e.run
+    SELECT run_no, max(seq) AS last_seq FROM _rare WHERE event IN ('snapshot_published', 'restore_finished') GROUP BY run_no
 )
-SELECT t.experiment, t.run, t.seq AS restore_seq, e.t AS restore_t, e.path, t.tries, t.first_dispatch_t,
-       coalesce(a.last_seq > t.seq, false) AS acted,
+SELECT t.experiment, t.run, t.run_no, t.experiment_no, t.seq AS restore_seq, e.t AS restore_t, e.path, t.tries,
+       t.first_dispatch_t, t.dispatched OR coalesce(a.last_seq > t.seq, false) AS acted,
        regexp_extract(e.path, '(?:^|/)snapshot_([0-9]+)/*$', 1) AS number,
        regexp_extract(e.path, '^(?:.*/)?(step_[0-9]+|bootstrap)/(?:.*/)?snapshot_[0-9]+/*$', 1) AS anchor,
        NOT coalesce(regexp_matches(e.path, '[0-9]'), false) AS says_nothing
 FROM tried t
-JOIN events e ON e.experiment = t.experiment AND e.run = t.run AND e.seq = t.seq AND e.event = 'restore_started'
-LEFT JOIN acts a ON a.experiment = t.experiment AND a.run = t.run;
+JOIN _rare e ON e.run_no = t.run_no AND e.seq = t.seq AND e.event = 'restore_started'
+LEFT JOIN acts a ON a.run_no = t.run_no;
 
 -- _published: snapshots in one order, `place`; a later one has a greater place. place_in_step: the same within a step.
 CREATE OR REPLACE VIEW _published AS
-SELECT e.experiment, e.run AS parent_run, e.seq AS snapshot_seq, e.step, e.t AS published_t, e.cut_time AS cut_t, e.path,
-       p.first_t AS parent_first_t,
-       row_number() OVER (PARTITION BY e.experiment ORDER BY e.t, p.first_t, e.run, e.seq) AS place,
-       row_number() OVER (PARTITION BY e.experiment, e.step ORDER BY e.t, p.first_t, e.run, e.seq) AS place_in_step
-FROM events e JOIN _runs p ON p.experiment = e.experiment AND p.run = e.run
-WHERE e.event = 'snapshot_published' AND e.experiment IN (SELECT experiment FROM _touched);
+SELECT r.experiment_no, r.run_no AS parent_no, r.run AS parent_run, e.seq AS snapshot_seq, e.step, e.t AS published_t,
+       e.cut_time AS cut_t, e.path, r.first_t AS parent_first_t,
+       row_number() OVER (PARTITION BY r.experiment_no ORDER BY e.t, r.first_t, r.run, e.seq) AS place,
+       row_number() OVER (PARTITION BY r.experiment_no, e.step ORDER BY e.t, r.first_t, r.run, e.seq) AS place_in_step
+FROM _rare e JOIN _runs r USING (run_no)
+WHERE e.event = 'snapshot_published' AND r.experiment IN (SELECT experiment FROM _touched);
 
 -- _named: what the path of a restore names, by the form it has; one row per restore whose path names a snapshot.
 CREATE OR REPLACE VIEW _named AS
@@ -70,60 +71,59 @@ WITH restores AS (
     FROM _restore_lines
 ), published AS MATERIALIZED (SELECT * FROM _published),
 by_path AS (
-    SELECT r.experiment, r.run, max(p.place) AS place
-    FROM restores r JOIN published p ON p.experiment = r.experiment AND p.path = r.path AND p.parent_run <> r.run
+    SELECT r.experiment_no, r.run_no, max(p.place) AS place
+    FROM restores r JOIN published p ON p.experiment_no = r.experiment_no AND p.path = r.path AND p.parent_no <> r.run_no
     WHERE p.published_t <= r.restore_t AND p.cut_t IS NOT NULL AND r.path <> ''
     GROUP BY ALL
 ), by_anchor AS (  -- the K-th of other runs: its place in the step, less what the run itself had published before
-    SELECT r.experiment, r.run, p.place, any_value(p.cut_t) AS cut_t
+    SELECT r.experiment_no, r.run_no, p.place, any_value(p.cut_t) AS cut_t
     FROM restores r
-    JOIN published p ON p.experiment = r.experiment AND p.step = r.n AND p.parent_run <> r.run
-    LEFT JOIN published own ON own.experiment = r.experiment AND own.step = r.n AND own.parent_run = r.run
+    JOIN published p ON p.experiment_no = r.experiment_no AND p.step = r.n AND p.parent_no <> r.run_no
+    LEFT JOIN published own ON own.experiment_no = r.experiment_no AND own.step = r.n AND own.parent_no = r.run_no
      AND own.place < p.place
     WHERE p.published_t <= r.restore_t AND p.place_in_step >= r.k
-    GROUP BY r.experiment, r.run, r.k, p.place, p.place_in_step
+    GROUP BY r.experiment_no, r.run_no, r.k, p.place, p.place_in_step
     HAVING p.place_in_step - count(own.place) = r.k
 ), keyed AS (  -- '' is the key of all: for paths that say nothing
-    SELECT experiment, step::VARCHAR AS key, published_t, max(place) AS place FROM published
+    SELECT experiment_no, step::VARCHAR AS key, published_t, max(place) AS place FROM published
     WHERE cut_t IS NOT NULL AND step IS NOT NULL GROUP BY ALL
     UNION ALL
-    SELECT experiment, '', published_t, max(place) FROM published WHERE cut_t IS NOT NULL GROUP BY ALL
+    SELECT experiment_no, '', published_t, max(place) FROM published WHERE cut_t IS NOT NULL GROUP BY ALL
 ), by_key AS (
-    SELECT r.experiment, r.run, r.restore_t, r.key, r.form, p.place
+    SELECT r.experiment_no, r.run_no, r.restore_t, r.key, r.form, p.place
     FROM (SELECT *, CASE WHEN says_nothing THEN '' ELSE k::VARCHAR END AS key,
                  CASE WHEN says_nothing THEN 'latest' ELSE 'step' END AS form FROM restores WHERE n IS NULL) r
-    ASOF JOIN keyed p ON p.experiment = r.experiment AND p.key = r.key AND p.published_t <= r.restore_t
+    ASOF JOIN keyed p ON p.experiment_no = r.experiment_no AND p.key = r.key AND p.published_t <= r.restore_t
 ), not_own AS (  -- a run that had published before its restore does not restore that
-    SELECT k.experiment, k.run, k.form, CASE WHEN p.parent_run <> k.run THEN k.place ELSE (
+    SELECT k.experiment_no, k.run_no, k.form, CASE WHEN p.parent_no <> k.run_no THEN k.place ELSE (
                SELECT max(o.place) FROM published o
-               WHERE o.experiment = k.experiment AND o.parent_run <> k.run AND o.published_t <= k.restore_t
+               WHERE o.experiment_no = k.experiment_no AND o.parent_no <> k.run_no AND o.published_t <= k.restore_t
                  AND o.cut_t IS NOT NULL AND (k.key = '' OR o.step::VARCHAR = k.key)) END AS place
-    FROM by_key k JOIN published p ON p.experiment = k.experiment AND p.place = k.place
+    FROM by_key k JOIN published p ON p.experiment_no = k.experiment_no AND p.place = k.place
 ), forms AS (
-    SELECT experiment, run, place, 'path' AS match, 1 AS form FROM by_path
+    SELECT run_no, place, 'path' AS match, 1 AS form FROM by_path
     UNION ALL
-    SELECT experiment, run, place, 'anchor', 2 FROM by_anchor WHERE cut_t IS NOT NULL
+    SELECT run_no, place, 'anchor', 2 FROM by_anchor WHERE cut_t IS NOT NULL
     UNION ALL
-    SELECT experiment, run, place, form, 3 FROM not_own WHERE place IS NOT NULL
+    SELECT run_no, place, form, 3 FROM not_own WHERE place IS NOT NULL
 )
-SELECT experiment, run, arg_min(place, form) AS place, arg_min(match, form) AS match FROM forms GROUP BY experiment, run;
+SELECT run_no, arg_min(place, form) AS place, arg_min(match, form) AS match FROM forms GROUP BY run_no;
 
 -- _weighed: what the path names, and as far as more could be explained the newest ten of each other run, with the
 -- reports each explains. Most restores need no more than the first look: what the path names explains all.
 CREATE OR REPLACE VIEW _weighed AS
-WITH restores AS MATERIALIZED (SELECT *, row_number() OVER () AS id FROM _restore_lines),
+WITH restores AS MATERIALIZED (SELECT *, run_no AS id FROM _restore_lines),
 published AS MATERIALIZED (SELECT * FROM _published WHERE cut_t IS NOT NULL),
 reported AS MATERIALIZED (
-    SELECT r.id, s.first_seq AS report, s.span_run, s.start_t, x.first_t
-    FROM restores r
-    JOIN _report_spans s ON s.experiment = r.experiment AND s.run = r.run
-    JOIN _runs x ON x.experiment = s.experiment AND x.run = s.span_run
+    SELECT s.run_no AS id, s.first_seq AS report, s.span_no, s.start_t, x.first_t
+    FROM restores r JOIN _report_spans s USING (run_no) JOIN _runs x ON x.run_no = s.span_no
 ), named AS (
     SELECT r.id, n.match, p.*
-    FROM restores r JOIN _named n USING (experiment, run) JOIN published p USING (experiment, place)
+    FROM restores r JOIN _named n USING (run_no)
+    JOIN published p ON p.experiment_no = r.experiment_no AND p.place = n.place
 ), look_1 AS MATERIALIZED (
     SELECT n.id, n.place, n.match,
-           count(DISTINCT q.report) FILTER (q.start_t <= n.cut_t AND (q.span_run = n.parent_run OR q.first_t < n.parent_first_t))
+           count(DISTINCT q.report) FILTER (q.start_t <= n.cut_t AND (q.span_no = n.parent_no OR q.first_t < n.parent_first_t))
                AS explains
     FROM named n LEFT JOIN reported q USING (id) GROUP BY n.id, n.place, n.match
 ), open_1 AS MATERIALIZED (  -- restores of which more reports could be explained
@@ -135,16 +135,16 @@ reported AS MATERIALIZED (
 ), related AS (  -- the newest ten of each run that dispatched something reported
     SELECT o.id, p.*
     FROM open_1 o
-    JOIN (SELECT DISTINCT id, span_run FROM reported) d USING (id)
-    JOIN published p ON p.experiment = o.experiment AND p.parent_run = d.span_run AND p.published_t <= o.restore_t
-    QUALIFY row_number() OVER (PARTITION BY o.id, p.parent_run ORDER BY p.place DESC) <= 10
+    JOIN (SELECT DISTINCT id, span_no FROM reported) d USING (id)
+    JOIN published p ON p.experiment_no = o.experiment_no AND p.parent_no = d.span_no AND p.published_t <= o.restore_t
+    QUALIFY row_number() OVER (PARTITION BY o.id, p.parent_no ORDER BY p.place DESC) <= 10
 ), look_2 AS MATERIALIZED (
     SELECT c.id, c.place,
-           count(DISTINCT q.report) FILTER (q.start_t <= c.cut_t AND (q.span_run = c.parent_run OR q.first_t < c.parent_first_t))
+           count(DISTINCT q.report) FILTER (q.start_t <= c.cut_t AND (q.span_no = c.parent_no OR q.first_t < c.parent_first_t))
                AS explains
     FROM related c JOIN reported q USING (id) GROUP BY c.id, c.place
 ), open_2 AS (  -- what a run that dispatched none of them must have begun after, and cut after, to explain as many
-    SELECT o.id, o.experiment, o.run, o.restore_t,
+    SELECT o.id, o.experiment_no, o.run_no, o.restore_t,
            greatest(1, coalesce(b.explains, 0), coalesce(o.named_explains + 1, 0)) AS needed,
            q.begun[greatest(1, coalesce(b.explains, 0), coalesce(o.named_explains + 1, 0))] AS begun_t,
            q.started[greatest(1, coalesce(b.explains, 0), coalesce(o.named_explains + 1, 0))] AS started_t
@@ -155,11 +155,11 @@ reported AS MATERIALIZED (
           GROUP BY id) q USING (id)
 ), others AS (
     SELECT o.id, p.*
-    FROM open_2 o JOIN published p ON p.experiment = o.experiment AND p.published_t <= o.restore_t
+    FROM open_2 o JOIN published p ON p.experiment_no = o.experiment_no AND p.published_t <= o.restore_t
      AND p.parent_first_t > o.begun_t AND p.cut_t >= o.started_t
-    WHERE p.parent_run <> o.run
-      AND NOT EXISTS (SELECT 1 FROM reported q WHERE q.id = o.id AND q.span_run = p.parent_run)
-    QUALIFY row_number() OVER (PARTITION BY o.id, p.parent_run ORDER BY p.place DESC) <= 10
+    WHERE p.parent_no <> o.run_no
+      AND NOT EXISTS (SELECT 1 FROM reported q WHERE q.id = o.id AND q.span_no = p.parent_no)
+    QUALIFY row_number() OVER (PARTITION BY o.id, p.parent_no ORDER BY p.place DESC) <= 10
 ), look_3 AS (
     SELECT c.id, c.place, count(DISTINCT q.report) FILTER (q.start_t <= c.cut_t AND q.first_t < c.parent_first_t) AS explains
     FROM others c JOIN reported q USING (id) GROUP BY c.id, c.place
@@ -173,92 +173,87 @@ reported AS MATERIALIZED (
     SELECT id, place, count(*) AS reports
     FROM (SELECT l.id, l.place, q.report
           FROM looked l JOIN restores r USING (id)
-          JOIN published p ON p.experiment = r.experiment AND p.place = l.place
+          JOIN published p ON p.experiment_no = r.experiment_no AND p.place = l.place
           JOIN reported q ON q.id = l.id
           GROUP BY l.id, l.place, q.report
-          HAVING bool_or(q.span_run = p.parent_run AND q.start_t > p.cut_t)
-             AND NOT bool_or(q.start_t <= p.cut_t AND (q.span_run = p.parent_run OR q.first_t < p.parent_first_t)))
+          HAVING bool_or(q.span_no = p.parent_no AND q.start_t > p.cut_t)
+             AND NOT bool_or(q.start_t <= p.cut_t AND (q.span_no = p.parent_no OR q.first_t < p.parent_first_t)))
     GROUP BY id, place
 )
-SELECT r.experiment, r.run, l.place, l.match, l.explains, coalesce(a.reports, 0) AS reports_against, p.parent_run,
-       p.snapshot_seq, p.step, p.published_t, p.cut_t,
+SELECT r.experiment_no, r.run_no, r.acted, l.place, l.match, l.explains, coalesce(a.reports, 0) AS reports_against, p.parent_no,
+       p.parent_run, p.snapshot_seq, p.step, p.published_t, p.cut_t,
        coalesce(bool_or(l.match IS NOT NULL) OVER (PARTITION BY l.id), false) AS path_names_one
 FROM looked l JOIN restores r USING (id)
-JOIN published p ON p.experiment = r.experiment AND p.place = l.place
+JOIN published p ON p.experiment_no = r.experiment_no AND p.place = l.place
 LEFT JOIN against a ON a.id = l.id AND a.place = l.place;
 
 -- _restores_now: of what was looked at, the one taken.
 CREATE OR REPLACE VIEW _restores_now AS
 WITH favoured AS (
     SELECT *, coalesce(bool_or(match = 'path' OR match IS NOT NULL AND explains = most) OVER r, false) AS named_stands
-    FROM (SELECT *, max(explains) OVER (PARTITION BY experiment, run) AS most FROM _weighed)
-    WINDOW r AS (PARTITION BY experiment, run)
+    FROM (SELECT *, max(explains) OVER (PARTITION BY run_no) AS most FROM _weighed)
+    WINDOW r AS (PARTITION BY run_no)
 ), pool AS MATERIALIZED (  -- few are left: the named one where it stands, else those that explain most
     SELECT * FROM favoured WHERE CASE WHEN named_stands THEN match IS NOT NULL ELSE explains = most END
 ), alive AS MATERIALIZED (  -- spans of the candidate's run that nothing had ended at its cut
-    SELECT p.experiment, p.run, p.place, p.parent_run, p.cut_t, s.seq, s.group_key, s.generation_index, s.attempt
-    FROM _spans s
-    JOIN pool p ON p.experiment = s.experiment AND p.parent_run = s.run
-    JOIN _restore_lines l ON l.experiment = p.experiment AND l.run = p.run AND l.acted
-    WHERE s.start_t <= p.cut_t AND (s.end_kind IS NULL OR s.end_t > p.cut_t)
-), about_alive AS MATERIALIZED (
-    SELECT l.experiment, l.run, l.seq, l.t, l.event, l.group_key, l.generation_index, l.attempt
-    FROM _touched_lines l SEMI JOIN alive a ON a.experiment = l.experiment AND a.group_key = l.group_key
+    SELECT p.experiment_no, p.run_no, p.place, p.parent_no, p.cut_t, s.seq, s.group_key, s.generation_index, s.attempt
+    FROM _tries s JOIN pool p ON p.parent_no = s.run_no
+    WHERE p.acted AND s.start_t <= p.cut_t AND (s.end_kind IS NULL OR s.end_t > p.cut_t)
+), groups AS MATERIALIZED (SELECT DISTINCT experiment_no, group_key FROM alive),
+about AS MATERIALIZED (SELECT l.* FROM _sibling_lines l SEMI JOIN groups USING (experiment_no, group_key)),
+sealed AS (
+    SELECT DISTINCT l.run_no, l.group_key FROM _rare l SEMI JOIN pool p ON p.run_no = l.run_no WHERE l.event = 'group_sealed'
 ), left_running AS (  -- nor given up or dispatched again there by a later line of that run
-    SELECT a.experiment, a.run, a.place, a.group_key, a.generation_index, a.attempt
+    SELECT DISTINCT a.experiment_no, a.run_no, a.place, a.group_key, a.generation_index, a.attempt
     FROM alive a
     WHERE NOT EXISTS (
-        SELECT 1 FROM about_alive o
-        WHERE o.experiment = a.experiment AND o.run = a.parent_run AND o.group_key = a.group_key AND o.seq > a.seq
-          AND o.generation_index IS NOT DISTINCT FROM a.generation_index AND o.t <= a.cut_t
+        SELECT 1 FROM about o
+        WHERE o.run_no = a.parent_no AND o.group_key = a.group_key AND o.seq > a.seq AND o.t <= a.cut_t
+          AND o.generation_index IS NOT DISTINCT FROM a.generation_index
           AND (o.event = 'attempt_dispatched'
                OR o.event = 'attempt_abandoned' AND o.attempt IS NOT DISTINCT FROM a.attempt))
-    GROUP BY ALL
 ), forgotten AS (
-    SELECT a.experiment, a.run, a.place, count(*) AS against
-    FROM left_running a
+    SELECT a.run_no, a.place, count(*) AS against
+    FROM left_running a ANTI JOIN sealed s ON s.run_no = a.run_no AND s.group_key = a.group_key
     WHERE NOT EXISTS (
-        SELECT 1 FROM about_alive d
-        WHERE d.experiment = a.experiment AND d.run = a.run AND d.group_key = a.group_key
-          AND (d.event = 'group_sealed'
-               OR d.generation_index IS NOT DISTINCT FROM a.generation_index
-                  AND (d.event = 'attempt_dispatched'
-                       OR d.event IN ('attempt_sealed', 'attempt_abandoned') AND d.attempt = a.attempt)))
-    GROUP BY ALL
+        SELECT 1 FROM about d
+        WHERE d.run_no = a.run_no AND d.group_key = a.group_key
+          AND d.generation_index IS NOT DISTINCT FROM a.generation_index
+          AND (d.event = 'attempt_dispatched' OR d.attempt = a.attempt))
+    GROUP BY a.run_no, a.place
 ), unknown_prompts AS (  -- only where the path names nothing
-    SELECT p.experiment, p.run, p.place, count(*) AS against
+    SELECT p.run_no, p.place, count(*) AS against
     FROM pool p JOIN (
-        SELECT experiment, run, coalesce(prompt_id, group_key) AS prompt, min(start_t) AS first_t
-        FROM _spans SEMI JOIN (SELECT experiment, parent_run AS run FROM pool WHERE NOT path_names_one) n
-            USING (experiment, run)
-        GROUP BY ALL) f ON f.experiment = p.experiment AND f.run = p.parent_run AND f.first_t > p.cut_t
+        SELECT run_no, coalesce(prompt_id, group_key) AS prompt, arg_min(start_t, seq) AS first_t
+        FROM _tries SEMI JOIN (SELECT parent_no AS run_no FROM pool WHERE NOT path_names_one) n USING (run_no)
+        GROUP BY ALL) f ON f.run_no = p.parent_no AND f.first_t > p.cut_t
     WHERE NOT p.path_names_one
-      AND NOT EXISTS (SELECT 1 FROM _spans d WHERE d.experiment = p.experiment AND d.run = p.run
-                      AND coalesce(d.prompt_id, d.group_key) = f.prompt)
-    GROUP BY ALL
+      AND NOT EXISTS (SELECT 1 FROM _tries d WHERE d.run_no = p.run_no AND coalesce(d.prompt_id, d.group_key) = f.prompt)
+    GROUP BY p.run_no, p.place
 ), taken AS (
     SELECT p.*, p.reports_against + coalesce(f.against, 0) + coalesce(u.against, 0) AS contradictions
-    FROM pool p LEFT JOIN forgotten f USING (experiment, run, place)
-    LEFT JOIN unknown_prompts u USING (experiment, run, place)
-    QUALIFY row_number() OVER (PARTITION BY p.experiment, p.run ORDER BY contradictions, p.place DESC) = 1
+    FROM pool p LEFT JOIN forgotten f USING (run_no, place) LEFT JOIN unknown_prompts u USING (run_no, place)
+    QUALIFY row_number() OVER (PARTITION BY p.run_no ORDER BY contradictions, p.place DESC) = 1
         AND (p.path_names_one OR p.explains > 0 AND contradictions = 0)
 )
-SELECT l.experiment, l.run, l.restore_seq, l.restore_t, l.path, l.tries, l.first_dispatch_t, l.acted, t.parent_run,
-       t.snapshot_seq, t.step AS snapshot_step, t.published_t, t.cut_t,
-       CASE WHEN t.run IS NOT NULL THEN coalesce(t.match, 'evidence') END AS match, t.contradictions
-FROM _restore_lines l LEFT JOIN taken t ON t.experiment = l.experiment AND t.run = l.run;
+SELECT l.experiment, l.run, l.run_no, l.restore_seq, l.restore_t, l.path, l.tries, l.first_dispatch_t, l.acted,
+       t.parent_run, t.parent_no, t.snapshot_seq, t.step AS snapshot_step, t.published_t, t.cut_t,
+       CASE WHEN t.run_no IS NOT NULL THEN coalesce(t.match, 'evidence') END AS match, t.contradictions
+FROM _restore_lines l LEFT JOIN taken t USING (run_no);
 
 -- _history: one row per restore and ancestor run: R's history is the ancestor's lines up to `upto` (t <= upto).
 -- depth 1 is the parent. A restore later than the one it would lead to cannot be an ancestor's: no circles.
-CREATE TABLE IF NOT EXISTS _history(experiment VARCHAR, run VARCHAR, ancestor VARCHAR, upto DOUBLE, depth INTEGER);
+CREATE TABLE IF NOT EXISTS _history(
+    experiment VARCHAR, run VARCHAR, run_no INTEGER, ancestor VARCHAR, ancestor_no INTEGER, upto DOUBLE, depth INTEGER);
 
 CREATE OR REPLACE VIEW _history_now AS
 WITH RECURSIVE chain AS (
-    SELECT experiment, run, parent_run AS ancestor, cut_t AS upto, 1 AS depth, restore_t AS t
-    FROM _restores WHERE parent_run IS NOT NULL AND experiment IN (SELECT experiment FROM _touched)
+    SELECT experiment, run, run_no, parent_run AS ancestor, parent_no AS ancestor_no, cut_t AS upto, 1 AS depth,
+           restore_t AS t
+    FROM _restores WHERE parent_no IS NOT NULL AND experiment IN (SELECT experiment FROM _touched)
     UNION ALL
-    SELECT c.experiment, c.run, r.parent_run, least(c.upto, r.cut_t), c.depth + 1, r.restore_t
-    FROM chain c JOIN _restores r ON r.experiment = c.experiment AND r.run = c.ancestor
-    WHERE r.parent_run IS NOT NULL AND (r.restore_t, r.run) < (c.t, c.run)
+    SELECT c.experiment, c.run, c.run_no, r.parent_run, r.parent_no, least(c.upto, r.cut_t), c.depth + 1, r.restore_t
+    FROM chain c JOIN _restores r ON r.run_no = c.ancestor_no
+    WHERE r.parent_no IS NOT NULL AND (r.restore_t, r.run) < (c.t, c.run)
 )
-SELECT experiment, run, ancestor, upto, depth FROM chain;
+SELECT experiment, run, run_no, ancestor, ancestor_no, upto, depth FROM chain;

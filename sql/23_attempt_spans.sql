@@ -3,7 +3,7 @@
 -- Example: dispatched at 12, the snapshot cut at 40, its run's last line at 43, reported at the restore:
 -- fate restart, thrown_away_s 28, never_saved_s 3.
 CREATE OR REPLACE VIEW attempt_spans AS
-SELECT s.experiment, s.run || ':' || s.seq AS span_id, s.run, s.group_key, s.prompt_id, s.generation_index, s.attempt,
+SELECT r.experiment, r.run || ':' || s.seq AS span_id, r.run, s.group_key, s.prompt_id, s.generation_index, s.attempt,
        s.start_t, s.end_t, greatest(0, s.end_t - s.start_t) AS duration_s, s.end_kind,
        s.end_kind IS NULL AS end_is_bound,
        CASE WHEN s.end_kind NOT IN ('sealed', 'discarded') THEN s.end_kind
@@ -18,7 +18,7 @@ SELECT s.experiment, s.run || ':' || s.seq AS span_id, s.run, s.group_key, s.pro
            greatest(0, CASE WHEN s.end_kind IS NULL THEN greatest(s.end_t, f.restore_t) ELSE s.end_t END
                        - greatest(f.cut_t, s.start_t)) END AS never_saved_max_s,
        s.weight_version
-FROM _spans s LEFT JOIN _fates f ON f.experiment = s.experiment AND f.run = s.run AND f.seq = s.seq;
+FROM _tries s JOIN _runs r ON r.run_no = s.run_no LEFT JOIN _fates f ON f.run_no = s.run_no AND f.seq = s.seq;
 
 COMMENT ON VIEW attempt_spans IS 'one row per dispatch: when it ran, how it ended, its one fate, what a restore threw away of it';
 COMMENT ON COLUMN attempt_spans.experiment IS 'label given at load to runs that may restore one another';

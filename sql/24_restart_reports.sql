@@ -2,13 +2,13 @@
 -- Key: experiment, run, group_key, generation_index, attempt.
 CREATE OR REPLACE VIEW restart_reports AS
 WITH matched AS (
-    SELECT m.experiment, m.run, m.first_seq, m.span_run, m.span_seq,
+    SELECT m.run_no, m.first_seq, x.run AS span_run, m.span_seq,
            x.last_act_t > coalesce(r.first_dispatch_t, r.restore_t) AS went_on,
-           f.lost_by_run = m.run AND f.lost_how = 'reported' AS counted
+           f.lost_by_run = r.run AND f.lost_how = 'reported' AS counted
     FROM _matched_reports m
-    JOIN _restores r ON r.experiment = m.experiment AND r.run = m.run
-    JOIN _runs x ON x.experiment = m.experiment AND x.run = m.span_run
-    LEFT JOIN _fates f ON f.experiment = m.experiment AND f.run = m.span_run AND f.seq = m.span_seq
+    JOIN _restores r ON r.run_no = m.run_no
+    JOIN _runs x ON x.run_no = m.span_no
+    LEFT JOIN _fates f ON f.run_no = m.span_no AND f.seq = m.span_seq
 )
 SELECT p.experiment, p.run, p.t, p.group_key, p.generation_index, p.attempt,
        m.span_run || ':' || m.span_seq AS span_id,
@@ -19,8 +19,8 @@ SELECT p.experiment, p.run, p.t, p.group_key, p.generation_index, p.attempt,
             ELSE 'repeated' END AS verdict,
        p.times AS times_reported
 FROM _reports p
-LEFT JOIN _restores r ON r.experiment = p.experiment AND r.run = p.run
-LEFT JOIN matched m ON m.experiment = p.experiment AND m.run = p.run AND m.first_seq = p.first_seq;
+LEFT JOIN _restores r ON r.run_no = p.run_no
+LEFT JOIN matched m ON m.run_no = p.run_no AND m.first_seq = p.first_seq;
 
 COMMENT ON VIEW restart_reports IS 'one row per attempt that a restoring run abandons with reason restart';
 COMMENT ON COLUMN restart_reports.experiment IS 'label given at load to runs that may restore one another';

@@ -9,9 +9,9 @@ WITH reports AS (
            count(*) FILTER (verdict = 'not_stopped') AS not_stopped
     FROM restart_reports GROUP BY experiment, run
 ), literal AS (  -- the PR's rule as written: every report, each time
-    SELECT m.experiment, m.run, sum(r.cut_t - m.start_t) AS naive_s
-    FROM _matched_reports m JOIN _restores r ON r.experiment = m.experiment AND r.run = m.run
-    GROUP BY m.experiment, m.run
+    SELECT r.experiment, r.run, sum(r.cut_t - m.start_t) AS naive_s
+    FROM _matched_reports m JOIN _restores r USING (run_no)
+    GROUP BY r.experiment, r.run
 ), lost_spans AS (
     SELECT * FROM attempt_spans WHERE lost_by_run IS NOT NULL
 ), lost AS (

@@ -16,12 +16,6 @@ WITH odd_events AS (
     GROUP BY experiment
 ), open_spans AS (
     SELECT experiment, run, count(*) AS spans FROM attempt_spans WHERE fate = 'open' GROUP BY experiment, run
-), suspect_seals AS (  -- seals that are the end of no span: only then is it worth looking whose they are
-    SELECT r.experiment, r.run
-    FROM (SELECT experiment, run, seals FROM _runs WHERE seals > 0) r
-    LEFT JOIN (SELECT experiment, run, count(*) AS ends FROM _spans WHERE end_kind = 'sealed' AND NOT by_group
-               GROUP BY experiment, run) s USING (experiment, run)
-    WHERE r.seals > coalesce(s.ends, 0)
 ), clocks AS (
     SELECT experiment, run, first_t, last_t,
            min(last_t) FILTER (last_t > 0) OVER (PARTITION BY experiment) AS least_t
@@ -53,16 +47,15 @@ UNION ALL
 SELECT experiment, 'time_unit_suspect', 1, 'run ' || run || ': t begins at ' || first_t || ', seconds are expected'
 FROM clocks WHERE first_t >= 1e11 OR first_t / least_t BETWEEN 500 AND 2000 AND first_t > 10000
 UNION ALL
-SELECT l.experiment, 'seal_without_dispatch', count(*), 'run ' || l.run
-FROM _lines l SEMI JOIN suspect_seals USING (experiment, run)
-WHERE l.event = 'attempt_sealed' AND l.group_key IS NOT NULL
-  AND NOT EXISTS (SELECT 1 FROM _spans s
-                  WHERE s.experiment = l.experiment AND s.group_key = l.group_key
-                    AND s.generation_index IS NOT DISTINCT FROM l.generation_index
+SELECT r.experiment, 'seal_without_dispatch', count(*), 'run ' || r.run
+FROM _strays l JOIN _runs r USING (run_no)
+WHERE l.ends_as = 'sealed'
+  AND NOT EXISTS (SELECT 1 FROM _tries s
+                  WHERE s.group_key = l.group_key AND s.generation_index IS NOT DISTINCT FROM l.generation_index
                     AND (l.attempt IS NULL OR s.attempt IS NOT DISTINCT FROM l.attempt)
-                    AND (s.run = l.run AND s.seq < l.seq
-                         OR s.run IN (SELECT h.ancestor FROM _history h WHERE h.experiment = l.experiment AND h.run = l.run)))
-GROUP BY l.experiment, l.run
+                    AND (s.run_no = l.run_no AND s.seq < l.seq
+                         OR s.run_no IN (SELECT h.ancestor_no FROM _history h WHERE h.run_no = l.run_no)))
+GROUP BY r.experiment, r.run
 UNION ALL
 SELECT r.experiment, 'restore_without_cut', 1,
        'run ' || r.run || ' restored ' || coalesce(r.path, 'an unnamed snapshot') || ': no snapshot of this experiment fits'

@@ -8,12 +8,17 @@
 -- Example: b2 says nothing of group 9, of which sibling 0 was sealed (20 s) and 1 was running:
 -- ('x', 'b2', 60, '9', '9', 1, 1, 0, 2, 45).
 CREATE OR REPLACE VIEW lost_in_silence AS
-WITH held AS (
-    SELECT h.experiment, h.run, s.group_key, any_value(s.prompt_id) AS prompt_id,
+WITH lines AS (
+    SELECT r.experiment, r.run, l.event, g.group_key, l.generation_index, l.attempt
+    FROM (SELECT run_no, event, group_no, generation_index, attempt FROM _held_lines
+          UNION ALL SELECT run_no, event, group_no, NULL, NULL FROM _held_group_lines) l
+    JOIN _runs r USING (run_no) JOIN _held_groups g USING (group_no)
+), held AS (
+    SELECT r.experiment, r.run, s.group_key, any_value(s.prompt_id) AS prompt_id,
            count(*) FILTER (h.running) AS running, count(*) FILTER (h.sealed) AS sealed
     FROM _held h
-    JOIN _spans s ON s.experiment = h.experiment AND s.run = h.span_run AND s.seq = h.span_seq
-    JOIN _restores r ON r.experiment = h.experiment AND r.run = h.run AND r.acted
+    JOIN _tries s ON s.run_no = h.span_no AND s.seq = h.span_seq
+    JOIN _restores r ON r.run_no = h.run_no AND r.acted
     GROUP BY ALL
 ), heirs AS (
     SELECT experiment, run, run AS heir FROM _restores
@@ -21,7 +26,7 @@ WITH held AS (
     SELECT experiment, ancestor, run FROM _history
 ), taken_up AS (
     SELECT DISTINCT h.experiment, h.run, l.group_key
-    FROM heirs h JOIN _held_lines l ON l.experiment = h.experiment AND l.run = h.heir
+    FROM heirs h JOIN lines l ON l.experiment = h.experiment AND l.run = h.heir
     WHERE l.event IN ('attempt_dispatched', 'attempt_sealed', 'group_sealed', 'group_finalized', 'group_discarded')
 ), forgotten AS (
     SELECT h.* FROM held h
@@ -32,7 +37,7 @@ WITH held AS (
                       WHERE h.experiment = f.experiment AND h.run = f.run AND e.group_key = f.group_key)
 ), reports AS (
     SELECT h.experiment, h.run, l.group_key, count(DISTINCT (l.generation_index, l.attempt)) AS reported
-    FROM heirs h JOIN _held_lines l ON l.experiment = h.experiment AND l.run = h.heir
+    FROM heirs h JOIN lines l ON l.experiment = h.experiment AND l.run = h.heir
     WHERE l.event = 'attempt_abandoned'
     GROUP BY ALL
 ), lost AS (

@@ -122,30 +122,38 @@ WHERE c.file_id = trace_files.file_id;
 UPDATE trace_files SET rejects = (SELECT count(*) FROM rejects WHERE rejects.file_id = trace_files.file_id);
 -- step: touched
 INSERT INTO _touched SELECT DISTINCT experiment FROM trace_files;
--- step: derive_lines
+-- step: derive_clear
+DELETE FROM _held_groups WHERE experiment_no IN (SELECT experiment_no FROM _runs SEMI JOIN _touched USING (experiment));
+DELETE FROM _rare WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
+DELETE FROM _tries WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
+DELETE FROM _strays WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
+DELETE FROM _report_spans WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
+DELETE FROM _held_lines WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
+DELETE FROM _held_group_lines WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
+DELETE FROM _held WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
+DELETE FROM _deeds WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
 DELETE FROM _group_fixes WHERE experiment IN (SELECT experiment FROM _touched);
-INSERT INTO _group_fixes SELECT * FROM _group_fixes_now;
--- step: derive_runs
 DELETE FROM _runs WHERE experiment IN (SELECT experiment FROM _touched);
-INSERT INTO _runs SELECT * FROM _runs_now;
--- step: derive_spans
-DELETE FROM _spans WHERE experiment IN (SELECT experiment FROM _touched);
-INSERT INTO _spans SELECT * FROM _spans_now;
--- step: derive_lineage
 DELETE FROM _reports WHERE experiment IN (SELECT experiment FROM _touched);
-INSERT INTO _reports SELECT * FROM _reports_now;
-DELETE FROM _report_spans WHERE experiment IN (SELECT experiment FROM _touched);
-INSERT INTO _report_spans SELECT * FROM _report_spans_now;
 DELETE FROM _restores WHERE experiment IN (SELECT experiment FROM _touched);
-INSERT INTO _restores SELECT * FROM _restores_now;
 DELETE FROM _history WHERE experiment IN (SELECT experiment FROM _touched);
+DELETE FROM _fates WHERE experiment IN (SELECT experiment FROM _touched);
+-- step: derive_lines
+INSERT INTO _runs SELECT * FROM _runs_now;
+INSERT INTO _group_fixes SELECT * FROM _group_fixes_now;
+INSERT INTO _rare SELECT * FROM _rare_now;
+-- step: derive_spans
+INSERT INTO _tries SELECT * FROM _tries_now;
+INSERT INTO _strays SELECT * FROM _strays_now;
+-- step: derive_lineage
+INSERT INTO _reports SELECT * FROM _reports_now;
+INSERT INTO _report_spans SELECT * FROM _report_spans_now;
+INSERT INTO _restores SELECT * FROM _restores_now;
 INSERT INTO _history SELECT * FROM _history_now;
 -- step: derive_fates
-DELETE FROM _held_lines WHERE experiment IN (SELECT experiment FROM _touched);
+INSERT INTO _held_groups SELECT * FROM _held_groups_now;
 INSERT INTO _held_lines SELECT * FROM _held_lines_now;
-DELETE FROM _held WHERE experiment IN (SELECT experiment FROM _touched);
+INSERT INTO _held_group_lines SELECT * FROM _held_group_lines_now;
 INSERT INTO _held SELECT * FROM _held_now;
-DELETE FROM _deeds WHERE experiment IN (SELECT experiment FROM _touched);
 INSERT INTO _deeds SELECT * FROM _deeds_now;
-DELETE FROM _fates WHERE experiment IN (SELECT experiment FROM _touched);
 INSERT INTO _fates SELECT * FROM _fates_now;
