@@ -1,13 +1,14 @@
 """The event list: every event of a rollout trace, its fields, their types and units, and whose name it is.
 
-One event is one JSON object on a line of `rollout_trace.jsonl`. `COMMON` fields stand on every line, `OPTIONAL` ones may
-stand on any. Everything else a line bears is kept in the column `extra` of the table `events`.
+One event is one JSON object on a line of `rollout_trace.jsonl`. `COMMON` fields stand on every line, `OPTIONAL` ones
+may stand on any. Everything else a line bears is kept in the column `extra` of the table `events`.
 """
 
 from dataclasses import dataclass
 
 PR = "NeMo-RL PR #5048"
 OURS = "ours: upstream has such an event, its name there is not known"
+OURS_ONLY = "ours: of the writer in rtrace_analytics.recording"
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ EVENTS = (
     Event("train_step_started", ("step",), "a trainer step starts", OURS),
     Event("train_step_finished", ("step",), "a trainer step is done", OURS),
     Event("weights_synced", ("weight_version",), "the rollout workers have new weights", OURS),
+    Event("trace_dropped", ("dropped",), "the writer's queue was full: so many events were not written", OURS_ONLY),
 )
 
 EVENT_NAMES = frozenset(event.name for event in EVENTS)

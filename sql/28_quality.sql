@@ -4,7 +4,7 @@
 CREATE OR REPLACE VIEW _known_events AS
 SELECT unnest(['attempt_dispatched', 'attempt_sealed', 'attempt_abandoned', 'group_sealed', 'snapshot_published',
                'restore_started', 'restore_finished', 'group_reserved', 'group_admitted', 'group_finalizing',
-               'group_finalized', 'group_discarded', 'train_step_started', 'train_step_finished', 'weights_synced']) AS event;
+               'group_finalized', 'group_discarded', 'train_step_started', 'train_step_finished', 'weights_synced', 'trace_dropped']) AS event;
 
 -- _findings: one row per finding; weight is how much it counts.
 CREATE OR REPLACE VIEW _findings AS

@@ -13,8 +13,9 @@ It shares no code with the package. Where the text is silent it reads:
 - Without a name the prompts count in the ranking and in "nothing against it". A prompt counts if the first dispatch
   of it (by seq) in the candidate's run has t > cut; a dispatch without prompt id stands for its group.
 - A chain of histories ends at an unknown cut, and before a run that it already holds.
-- `running` and `closed` look at lines later than the dispatch. A descendant in the history that
-  seals an attempt, or its group, before it dispatches the sibling anew, has ended it there. A `group_sealed` that ends a span closes its group.
+- `running` and `closed` look at lines later than the dispatch. A descendant in the history that seals an attempt, or
+  its group, before it dispatches the sibling anew, has ended it there. A `group_sealed` that ends a span closes its
+  group.
 - "After", "before T" are strict. (c) unreported: r has no report of that attempt, whichever dispatch it would match.
 - A running span that r abandons: r's first line abandoning it before r dispatches its sibling decides, `restart` or a
   reason of its own. Such a reason settles the fate for later restores, even if the own run sealed it or went on.

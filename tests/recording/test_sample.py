@@ -1,12 +1,8 @@
 """data/samples/simulated: made again by its command, byte for byte; its views are its truth."""
 
-import sys
 from pathlib import Path
 
 from click.testing import CliRunner
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from test_views import assert_views
 
 import rtrace_analytics as rta

@@ -2,17 +2,12 @@
 
 import json
 import re
-import sys
 from collections import Counter
 from pathlib import Path
 from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parent))
-
 from oracle import reckon
 from simulated import RESTORE_KEYS, SPAN_KEYS, played, told, worlds
 

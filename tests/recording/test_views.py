@@ -1,17 +1,12 @@
 """The views against the ground truth of simulated worlds, and against themselves where processes were really killed."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "views"))
-sys.path.insert(0, str(Path(__file__).parent))
-
 from simulated import RESTORE_KEYS, SPAN_KEYS, told, worlds
 from worlds import rows
 

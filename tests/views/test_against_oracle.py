@@ -1,15 +1,10 @@
 """The views against the oracle, a second reading of the rules, on random traces."""
 
 import math
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-
 from oracle import reckon
 from random_traces import traces
 from worlds import put, rows
