@@ -292,7 +292,7 @@ def _restore(con: "duckdb.DuckDBPyConnection", run: str, experiment: str | None,
         story.tell(text, (run, row["first_dispatch_seq"]))
     spans = _rows(con, "spans_of_restore", experiment=name, run=run)
     for span in spans[:limit]:
-        _tell_lost(story, span)
+        _tell_lost(story, span, snapshot)
     if spans[limit:]:
         rest = sum(span["duration_s"] for span in spans[limit:])
         text = f"{len(spans) - limit:,} more tries were lost with it, {_number(rest)} s"
@@ -301,7 +301,7 @@ def _restore(con: "duckdb.DuckDBPyConnection", run: str, experiment: str | None,
     return story.end(con, f"Restore by run {by} of experiment {shown(name)}")
 
 
-def _tell_lost(story: _Story, span: Row) -> None:
+def _tell_lost(story: _Story, span: Row, snapshot: Key) -> None:
     report = None if span["report_seq"] is None else (span["lost_by_run"], span["report_seq"])
     how = "reported as abandoned" if span["lost_how"] == "reported" else _HOW[span["lost_how"]]
     prompt = (
@@ -309,7 +309,7 @@ def _tell_lost(story: _Story, span: Row) -> None:
     )
     what = f"{prompt}, {_name(span)[0].lower()}{_name(span)[1:].rstrip(',')}, dispatched by run {shown(span['run'])}"
     end = "" if span["end_kind"] is None else f", sealed at {_number(span['end_t'])}"
-    story.tell(f"{what}{end}: {_cost(span)}; {how}.", _dispatch(span), _end(span), report)
+    story.tell(f"{what}{end}: {_cost(span)}; {how}.", _dispatch(span), _end(span), report, snapshot)
 
 
 def _tell_sum(story: _Story, row: Row, run: str, snapshot: Key, last: Key) -> None:

@@ -1,3 +1,1 @@
 """Helpers of the view tests can be imported here too."""
-
-
