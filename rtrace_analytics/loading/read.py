@@ -1,4 +1,4 @@
-"""The text of a trace file in chunks of whole lines, from any place on; what is compressed is told by their first bytes."""
+"""The text of a trace file in chunks of whole lines, from any place on. The first bytes tell what is compressed."""
 
 import io
 import sys

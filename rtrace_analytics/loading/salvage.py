@@ -12,7 +12,7 @@ from typing import Any
 from rtrace_analytics.loading.typed import NotAnEvent, Row, read_object
 
 _BLANK = re.compile(r"(?:[ \t\r\n\v\f\x00]|\xef\xbb\xbf)+")  # white space, NUL, BOM: nothing that could be lost
-_OPEN = re.compile(r"\{")
+_OPEN = re.compile(r'\{(?=[ \t\r\n]*(?:["}]|$))')  # an object begins, or may with what is still to come
 _WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _UNFINISHED = re.compile(r"-|\.|[eE][+-]?|\\(u[0-9a-fA-F]{0,3})?|,")
 _decode = json.JSONDecoder().raw_decode
@@ -24,6 +24,7 @@ class Reject:
     """A fragment that is no event: where in the line, why, and its text (cut)."""
 
     offset: int
+    end: int
     problem: str
     text: str
 
@@ -77,7 +78,7 @@ class _Line:
         try:
             _, end = _decode(self.text, at)
         except json.JSONDecodeError as error:
-            self.effort -= error.pos - at
+            self.effort -= error.pos - at + error.pos // 64  # making the error looks through all that is before it
             if self.last and self._could_go_on(error):
                 self._gap(len(self.text), at_end=True)
             return None
@@ -149,7 +150,7 @@ class _Line:
 
     def _reject(self, start: int, end: int, problem: str) -> None:
         text = self.data[start : min(end, start + 4 * TEXT)].decode("utf-8", "replace")[:TEXT]
-        self.pieces.rejects.append(Reject(start, problem, text))
+        self.pieces.rejects.append(Reject(start, end, problem, text))
 
 
 def _holds_event(value: Any) -> bool:
