@@ -1,1 +1,0 @@
-"""Helpers of the view tests can be imported here too."""
