@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rtrace_analytics.decisions.whatif import one_experiment, whatif_interval
+from rtrace_analytics.decisions import recorded
+from rtrace_analytics.decisions.options import one_experiment
+from rtrace_analytics.decisions.whatif import whatif_interval
 from rtrace_analytics.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,8 +57,8 @@ def _on_interval(
 ) -> str | None:
     if _stops(con, name) < LEAST_STOPS:
         return None
-    gap = _usual_gap(con, name)
-    if gap is None:
+    _, gap, _ = recorded.snapshots(con, name)
+    if not gap:
         return None
     tried = [gap / 4, gap / 2, gap * 2, gap * 4] if intervals is None else list(intervals)
     if intervals is None and save_cost_s is None:
@@ -83,16 +85,6 @@ def _on_interval(
     if net(best) < _WORTH * seen["lost_s_per_stop"] * stops or (saved <= 0 and save_cost_s is None):
         return None
     return _sentence(best["interval_s"], gap, saved, stops, more, save_cost_s)
-
-
-def _usual_gap(con: "duckdb.DuckDBPyConnection", name: str) -> float | None:
-    """Median wall-seconds between cuts of a run."""
-    found = con.execute(
-        "SELECT median(gap) FROM (SELECT cut_t - lag(cut_t) OVER (PARTITION BY run ORDER BY cut_t) AS gap "
-        "FROM snapshots WHERE experiment = ?)",
-        [name],
-    ).fetchall()[0][0]
-    return float(found) if found else None
 
 
 def _sentence(interval: float, gap: float, saved: float, stops: int, more: int, save_cost_s: float | None) -> str:

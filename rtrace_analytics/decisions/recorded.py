@@ -40,6 +40,16 @@ class Recorded:
         return all(stop.agrees for stop in self.stops) if self.stops else None
 
 
+def snapshots(con: "duckdb.DuckDBPyConnection", experiment: str) -> tuple[int, float | None, float | None]:
+    """(How many were published, median wall-seconds between cuts of a run, median from cut to publication)."""
+    ((count, gap, lag),) = con.execute(
+        "SELECT count(*), median(gap), median(publish_lag_s) FROM (SELECT publish_lag_s, "
+        "cut_t - lag(cut_t) OVER (PARTITION BY run ORDER BY cut_t) AS gap FROM snapshots WHERE experiment = ?)",
+        [experiment],
+    ).fetchall()
+    return count, gap, lag
+
+
 def replay(
     con: "duckdb.DuckDBPyConnection", lines: Sequence[Line], experiment: str, run_step: Callable[..., Any]
 ) -> Recorded:

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics import database
-from rtrace_analytics.decisions import recorded, time_line
+from rtrace_analytics.decisions import options, recorded, time_line
+from rtrace_analytics.decisions.options import Settings
 from rtrace_analytics.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,27 +15,14 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-GRANULARITIES = ("sibling", "prompt_group")
 MOMENTS = 100_000  # evenly spaced stops from which p50 and p95 are taken
 COLUMNS = (
     *("experiment", "granularity", "cadence", "interval_s", "publish_lag_s", "stops", "lost_s_per_stop"),
-    *("thrown_away_s", "never_saved_s", "p50", "p95", "lost_share", "snapshots", "wall_s", "mean_in_flight", "agrees"),
-    "note",
+    *("thrown_away_s", "never_saved_s", "p50", "p95", "lost_share", "snapshots", "wall_s", "mean_in_flight"),
+    *("usual_gap_s", "agrees", "note"),
 )
 COST_COLUMNS = ("save_cost_s", "mtbf_s", "overhead_s_per_hour", "total_s_per_hour", "is_best", "young_daly_s")
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is replayed: intervals and lag in wall-seconds; stops None (spread evenly) or (line, position) each."""
-
-    experiment: str
-    intervals: list[float]
-    lag: float
-    stops: list[tuple[int, float]] | None
-    granularity: str
-    whole_groups: bool
 
 
 def whatif_interval(
@@ -75,7 +62,7 @@ def whatif_interval(
         the stops; `p50` and `p95` of what a stop costs; `lost_share`, what one stop costs as part of all
         attempt-seconds; `stops` behind the row (NULL: uniform); `snapshots` that were, or would have been, cut in
         `wall_s` of work. Of the recorded row `interval_s` is NULL, `agrees` says whether the replay gives back the
-        measured loss, and `note` where it does not, and about how often snapshots were cut. With `save_cost_s`:
+        measured loss, `note` where it does not, and `usual_gap_s` is the median time between cuts. With `save_cost_s`:
         `overhead_s_per_hour` and `total_s_per_hour` = overhead + what stops every `mtbf_s` cost, attempt-seconds per
         wall-hour; `is_best`, the interval with the least total; `young_daly_s` = sqrt(2 save_cost_s mtbf_s), Young's
         first-order optimum, to which Daly's comes down where saving takes far less than the time between stops.
@@ -85,133 +72,23 @@ def whatif_interval(
     """
     import pandas as pd
 
-    name = one_experiment(con, experiment)
+    name = options.one_experiment(con, experiment)
     lines = time_line.read(con, name)
     longest = max((line.length_s for line in lines), default=0.0)
     if longest <= 0:
         raise InputError(f"experiment {name!r} has no time in it: nothing to replay")
-    wanted = _intervals(intervals, longest, name)
-    lag = _lag(con, name, publish_lag_s)
-    at = _stops(stops, lines, name)
-    costs = _costs(save_cost_s, mtbf, lines, name)
+    wanted = options.intervals_of(intervals, longest, name)
+    lag = options.lag_of(con, name, publish_lag_s)
+    at = options.stops_of(stops, lines, name)
+    costs = options.costs_of(save_cost_s, mtbf, lines, name)
     rows: list[Row] = []
-    for kind, whole_groups in _granularities(con, name, granularity):
+    for kind, whole_groups in options.granularities_of(con, name, granularity):
         settings = Settings(name, wanted, lag, at, kind, whole_groups)
         with _tables(con, lines, settings):
             rows += _with_costs(_replay(con, lines, settings), costs)
     frame = pd.DataFrame(rows, columns=[*COLUMNS, *(COST_COLUMNS if costs else ())])
     types = {"stops": "Int64", "snapshots": "Int64", "agrees": "boolean", "is_best": "boolean"}
     return frame.astype({column: kind for column, kind in types.items() if column in frame})
-
-
-def one_experiment(con: "duckdb.DuckDBPyConnection", experiment: str | None) -> str:
-    """The experiment meant: the one named, or the only one. Raises `InputError`."""
-    there = sorted(name for (name,) in con.execute("SELECT DISTINCT experiment FROM _runs").fetchall())
-    some = ", ".join(map(repr, there[:10])) + (f" and {len(there) - 10} more" if there[10:] else "")
-    if experiment is None and len(there) == 1:
-        return str(there[0])
-    if not there:
-        raise InputError("there is no experiment yet: load a trace first")
-    if experiment is None:
-        raise InputError(f"there are {len(there)} experiments ({some}): name one")
-    if experiment not in there:
-        raise InputError(f"no experiment {experiment!r}: there are {some}")
-    return experiment
-
-
-def _number(name: str, value: Any, *, least: str) -> float:
-    """A finite number that is positive, or not negative. Raises `InputError`."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} {value!r} is not a number of seconds") from None
-    if not math.isfinite(number) or number < 0 or (number == 0 and least == "positive"):
-        raise InputError(f"{name} {value!r} must be a {least} number of seconds")
-    return number
-
-
-def _intervals(intervals: Sequence[float], longest: float, name: str) -> list[float]:
-    given = [intervals] if isinstance(intervals, (int, float, str)) else list(intervals)
-    wanted = list(dict.fromkeys(_number("interval", value, least="positive") for value in given))
-    if not wanted:
-        raise InputError("no interval: give at least one, in seconds")
-    for value in wanted:
-        if value > longest:
-            raise InputError(
-                f"interval {value:g} s is longer than experiment {name!r}, {longest:g} s: give a shorter one"
-            )
-    return wanted
-
-
-def _lag(con: "duckdb.DuckDBPyConnection", name: str, given: float | None) -> float:
-    if given is not None:
-        return _number("publish lag", given, least="not negative")
-    found = con.execute("SELECT median(publish_lag_s) FROM snapshots WHERE experiment = ?", [name]).fetchall()[0][0]
-    if found is None:
-        raise InputError(f"experiment {name!r} has no snapshot that tells a publish lag: give one, 0 if there is none")
-    return max(0.0, float(found))
-
-
-def _stops(stops: str | Sequence[float], lines: list[time_line.Line], name: str) -> list[tuple[int, float]] | None:
-    if isinstance(stops, str):
-        if stops == "uniform":
-            return None
-        if stops != "actual":
-            raise InputError(f"stops {stops!r}: give 'uniform', 'actual' or moments in seconds")
-        found = [
-            (i, s) for i, line in enumerate(lines) for s in dict.fromkeys(stop.position_s for stop in line.stops())
-        ]
-        if not found:
-            raise InputError(f"experiment {name!r} has no stop with a known cut: use stops 'uniform', or give moments")
-        return found
-    given = [_number("stop", value, least="not negative") for value in stops]
-    if not given:
-        raise InputError("no stop at all: give moments in seconds, or 'uniform'")
-    at = []
-    for t in given:
-        there = time_line.positions(lines, t)
-        if not there:
-            first = min(line.stretches[0].begin_t for line in lines)
-            last = max(s.begin_t + s.length_s for line in lines for s in line.stretches)
-            raise InputError(f"stop {t!r} is not within experiment {name!r}, {first!r} to {last!r}")
-        at += there
-    return at
-
-
-def _costs(save_cost_s: float | None, mtbf: float | None, lines: list[time_line.Line], name: str) -> Row | None:
-    if save_cost_s is None:
-        if mtbf is not None:
-            raise InputError(f"mtbf {mtbf!r} tells a cost only together with a save cost: give both")
-        return None
-    cost = _number("save cost", save_cost_s, least="not negative")
-    if mtbf is None:
-        stops = sum(len({stop.position_s for stop in line.stops()}) for line in lines)
-        if not stops:
-            raise InputError(f"experiment {name!r} has no stop to tell the time between stops: give mtbf, in seconds")
-        mtbf = sum(line.length_s for line in lines) / stops
-    return {"save_cost_s": cost, "mtbf_s": _number("mtbf", mtbf, least="positive")}
-
-
-def _granularities(con: "duckdb.DuckDBPyConnection", name: str, given: str | None) -> list[tuple[str, bool]]:
-    """(granularity, whether sealed spans are saved only with their group) for each that is asked for."""
-    at_once, closings = con.execute(
-        "SELECT (SELECT count(*) FROM (SELECT run, end_seq FROM _spans WHERE experiment = $1 AND by_group "
-        "AND end_kind = 'sealed' GROUP BY ALL HAVING count(*) > 1)), "
-        "(SELECT count(*) FROM _spans WHERE experiment = $1 AND close_t IS NOT NULL)",
-        [name],
-    ).fetchall()[0]
-    if given is None:
-        return [("prompt_group" if at_once else "sibling", False)]
-    if given not in (*GRANULARITIES, "both"):
-        raise InputError(f"granularity {given!r}: give 'sibling', 'prompt_group' or 'both'")
-    if at_once:
-        raise InputError(
-            f"experiment {name!r} seals {at_once:,} groups all at one moment and cannot tell when each sibling "
-            f"finished: granularity {given!r} has no figure"
-        )
-    if given != "sibling" and not closings:
-        raise InputError(f"experiment {name!r} never says that a group is sealed: granularity {given!r} has no figure")
-    return [(kind, kind == "prompt_group") for kind in (GRANULARITIES if given == "both" else (given,))]
 
 
 @contextmanager
@@ -336,15 +213,10 @@ def _recorded(con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], set
     import numpy as np
 
     restores = recorded.replay(con, lines, settings.experiment, _run)
-    snapshots, gap = con.execute(
-        "SELECT count(*), median(gap) FROM (SELECT cut_t - lag(cut_t) OVER (PARTITION BY run ORDER BY cut_t) AS gap "
-        "FROM snapshots WHERE experiment = ?)",
-        [settings.experiment],
-    ).fetchall()[0]
-    lag = con.execute("SELECT median(publish_lag_s) FROM snapshots WHERE experiment = ?", [settings.experiment])
+    snapshots, gap, lag = recorded.snapshots(con, settings.experiment)
     note = recorded.note(restores, gap)
-    row: Row = {"interval_s": None, "publish_lag_s": lag.fetchall()[0][0], "snapshots": snapshots}
-    row |= {"stops": len(restores.stops), "agrees": restores.agrees, "note": note}
+    row: Row = {"interval_s": None, "publish_lag_s": lag, "snapshots": snapshots}
+    row |= {"stops": len(restores.stops), "usual_gap_s": gap, "agrees": restores.agrees, "note": note}
     if not restores.stops:
         return row | dict.fromkeys(("lost_s_per_stop", "thrown_away_s", "never_saved_s", "p50", "p95"))
     lost = np.array([stop.lost_s for stop in restores.stops])

@@ -11,6 +11,7 @@ from rtrace_analytics.plots.in_flight import plot_in_flight
 from rtrace_analytics.plots.lineage import plot_lineage
 from rtrace_analytics.plots.timeline import plot_timeline
 from rtrace_analytics.plots.waste import plot_fates, plot_waste
+from rtrace_analytics.plots.whatif import plot_whatif
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +27,7 @@ __all__ = [
     "plot_lineage",
     "plot_timeline",
     "plot_waste",
+    "plot_whatif",
 ]
 
 
