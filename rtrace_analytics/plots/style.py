@@ -150,9 +150,10 @@ def round_step(least: float) -> int:
 
 def whole_numbers(ax: "Axes") -> None:
     """Only whole numbers on the y axis."""
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
     ax.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
 def height_px(ax: "Axes") -> float:

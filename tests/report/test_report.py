@@ -45,6 +45,11 @@ def nasty(tmp_path_factory):
     return traces
 
 
+@pytest.fixture(scope="module")
+def pages(samples, nasty):
+    return {"samples": report.html(rta.connect(samples)), "nasty": report.html(nasty)}
+
+
 class _Page(HTMLParser):
     """Tags, ids, and what a browser would fetch."""
 
@@ -66,9 +71,8 @@ def _told(text):
 
 
 @pytest.mark.parametrize("source", ["samples", "nasty"])
-def test_the_page_is_complete_in_itself(source, request):
-    given = request.getfixturevalue(source)
-    page = report.html(given if source == "nasty" else rta.connect(given))
+def test_the_page_is_complete_in_itself(source, pages):
+    page = pages[source]
     parsed = _Page(page)
     assert "script" not in parsed.tags and "iframe" not in parsed.tags and "link" in parsed.tags
     assert all(value.startswith(("#", "data:")) for value in parsed.fetched)
@@ -80,15 +84,15 @@ def test_the_page_is_complete_in_itself(source, request):
     assert page.count("<svg") == 6
 
 
-def test_names_stay_names(nasty):
-    page = report.html(nasty)
+def test_names_stay_names(pages):
+    page = pages["nasty"]
     assert "<script" not in page and "alert(1)" in page
     assert "{{ 7*7 }}" in page and " 49 " not in page and "\x1b" not in page
 
 
-def test_the_figures_are_the_views(samples):
+def test_the_figures_are_the_views(samples, pages):
     traces = rta.connect(samples)
-    told = _told(report.html(traces))
+    told = _told(pages["samples"])
     for row in traces.cut_time_waste().itertuples():
         for value in (row.thrown_away_s, row.never_saved_s, row.lost_s, row.naive_s):
             assert words.seconds(value) in told
@@ -131,9 +135,8 @@ def test_headlines(rows, said):
     assert words.headline(restores, 100.0) == said
 
 
-def test_the_same_database_gives_the_same_page(samples):
-    traces = rta.connect(samples)
-    assert report.html(traces) == report.html(traces)
+def test_the_same_database_gives_the_same_page(nasty, pages):
+    assert report.html(nasty) == pages["nasty"]
 
 
 def test_command_writes_whole_or_not_at_all(samples, tmp_path):
@@ -176,10 +179,10 @@ def test_label_command(samples, tmp_path):
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 @pytest.mark.parametrize("width", [1280, 500])
-def test_a_browser_opens_it_without_a_complaint_or_a_request(samples, nasty, tmp_path, width):
+def test_a_browser_opens_it_without_a_complaint_or_a_request(pages, tmp_path, width):
     out, shot, log = tmp_path / "report.html", tmp_path / "shot.png", tmp_path / "net.json"
-    for traces in (rta.connect(samples), nasty):
-        report.write(traces, out)
+    for page in pages.values():
+        out.write_text(page, encoding="utf-8")
         done = subprocess.run(
             [
                 *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
