@@ -1,7 +1,7 @@
 -- Internal: runs, and the lines about attempts and groups, each with the group it belongs to.
 
 -- _runs: one row per run. run_no stands for it in the tables below; experiment_no is the least of its experiment.
--- last_act_t: its last dispatch or publication, by which a fork is told from a stopped run. ends: lines that may end an
+-- last_t_seq: a line of its greatest t. last_act_t: its last dispatch or publication, by which a fork is told from a stopped run. ends: lines that may end an
 -- attempt by name. loose_lines: lines about attempts and groups without group_id; nameless_lines: without prompt_id too.
 CREATE TABLE IF NOT EXISTS _runs(
     experiment VARCHAR, run VARCHAR, run_no INTEGER, experiment_no INTEGER, first_t DOUBLE, last_t DOUBLE,
@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS _runs(
 
 CREATE OR REPLACE VIEW _runs_now AS
 WITH counted AS (
-    SELECT experiment, run, arg_min(t, seq) AS first_t, max(t) AS last_t, max_by(seq, (t, seq)) AS last_t_seq,
+    SELECT experiment, run, arg_min(t, seq) AS first_t, max(t) AS last_t, arg_max(seq, t) AS last_t_seq,
            count(*) AS events, max(seq) AS last_seq,
            min(seq) FILTER (event = 'attempt_dispatched') AS first_dispatch_seq,
            arg_min(t, seq) FILTER (event = 'attempt_dispatched') AS first_dispatch_t,
@@ -21,10 +21,10 @@ WITH counted AS (
            count(*) FILTER (event = 'attempt_abandoned' AND reason IS DISTINCT FROM 'restart') + seals AS ends,
            count(*) FILTER (event = 'snapshot_published') AS publications,
            count(group_id) AS lines_with_group,
-           count(*) FILTER (group_id IS NULL AND (starts_with(event, 'attempt_') OR starts_with(event, 'group_'))) AS loose_lines,
-           count(*) FILTER (group_id IS NULL AND prompt_id IS NULL
-                            AND (starts_with(event, 'attempt_') OR starts_with(event, 'group_'))) AS nameless_lines
-    FROM events WHERE experiment IN (SELECT experiment FROM _touched)
+           count(*) FILTER (is_loose) AS loose_lines, count(*) FILTER (is_loose AND prompt_id IS NULL) AS nameless_lines
+    FROM (SELECT *, CASE WHEN group_id IS NULL THEN starts_with(event, 'attempt_') OR starts_with(event, 'group_')
+                    ELSE false END AS is_loose
+          FROM events WHERE experiment IN (SELECT experiment FROM _touched))
     GROUP BY experiment, run
 ), numbered AS (
     SELECT *, coalesce((SELECT max(run_no) FROM _runs), 0) + row_number() OVER (ORDER BY experiment, run) AS run_no

@@ -77,11 +77,16 @@ by_path AS (
     GROUP BY ALL
 ), by_anchor AS (  -- the K-th of other runs: its place in the step, less what the run itself had published before
     SELECT r.experiment_no, r.run_no, p.place, any_value(p.cut_t) AS cut_t
-    FROM restores r
-    JOIN published p ON p.experiment_no = r.experiment_no AND p.step = r.n AND p.parent_no <> r.run_no
+    FROM (SELECT r.*, generate_series AS nth
+          FROM (SELECT r.experiment_no, r.run_no, r.restore_t, r.n, r.k, count(o.place) AS owned
+                FROM restores r
+                LEFT JOIN published o ON o.experiment_no = r.experiment_no AND o.parent_no = r.run_no AND o.step = r.n
+                WHERE r.n IS NOT NULL AND r.k IS NOT NULL GROUP BY ALL) r,
+          generate_series(r.k, r.k + r.owned)) r
+    JOIN published p ON p.experiment_no = r.experiment_no AND p.step = r.n AND p.place_in_step = r.nth
     LEFT JOIN published own ON own.experiment_no = r.experiment_no AND own.step = r.n AND own.parent_no = r.run_no
      AND own.place < p.place
-    WHERE p.published_t <= r.restore_t AND p.place_in_step >= r.k
+    WHERE p.published_t <= r.restore_t AND p.parent_no <> r.run_no
     GROUP BY r.experiment_no, r.run_no, r.k, p.place, p.place_in_step
     HAVING p.place_in_step - count(own.place) = r.k
 ), keyed AS (  -- '' is the key of all: for paths that say nothing
@@ -109,9 +114,9 @@ by_path AS (
 )
 SELECT run_no, arg_min(place, form) AS place, arg_min(match, form) AS match FROM forms GROUP BY run_no;
 
--- _weighed: what the path names, and as far as more could be explained the newest ten of each other run, with the
--- reports each explains. Most restores need no more than the first look: what the path names explains all.
-CREATE OR REPLACE VIEW _weighed AS
+-- _pool: the snapshots between which it is left to choose. Looked at are what the path names and, as far as more could be
+-- explained, the newest ten of each other run. Most restores need but the first look: what the path names explains all.
+CREATE OR REPLACE VIEW _pool AS
 WITH restores AS MATERIALIZED (SELECT *, run_no AS id FROM _restore_lines),
 published AS MATERIALIZED (SELECT * FROM _published WHERE cut_t IS NOT NULL),
 reported AS MATERIALIZED (
@@ -153,10 +158,15 @@ reported AS MATERIALIZED (
     JOIN (SELECT id, list(first_t ORDER BY first_t) AS begun, list(start_t ORDER BY start_t) AS started
           FROM (SELECT id, report, min(first_t) AS first_t, min(start_t) AS start_t FROM reported GROUP BY id, report)
           GROUP BY id) q USING (id)
+), windows AS (  -- restores of many families at the same times ask the same
+    SELECT w.*, p.place
+    FROM (SELECT DISTINCT experiment_no, restore_t, begun_t, started_t FROM open_2) w
+    JOIN published p ON p.experiment_no = w.experiment_no AND p.published_t <= w.restore_t
+     AND p.parent_first_t > w.begun_t AND p.cut_t >= w.started_t
 ), others AS (
     SELECT o.id, p.*
-    FROM open_2 o JOIN published p ON p.experiment_no = o.experiment_no AND p.published_t <= o.restore_t
-     AND p.parent_first_t > o.begun_t AND p.cut_t >= o.started_t
+    FROM open_2 o JOIN windows w USING (experiment_no, restore_t, begun_t, started_t)
+    JOIN published p ON p.experiment_no = w.experiment_no AND p.place = w.place
     WHERE p.parent_no <> o.run_no
       AND NOT EXISTS (SELECT 1 FROM reported q WHERE q.id = o.id AND q.span_no = p.parent_no)
     QUALIFY row_number() OVER (PARTITION BY o.id, p.parent_no ORDER BY p.place DESC) <= 10
@@ -169,39 +179,44 @@ reported AS MATERIALIZED (
           UNION ALL SELECT id, place, explains, NULL FROM look_2
           UNION ALL SELECT id, place, explains, NULL FROM look_3)
     GROUP BY id, place
+), favoured AS (
+    SELECT l.*, r.experiment_no, r.run_no, r.acted, max(l.explains) OVER w AS most,
+           coalesce(bool_or(l.match IS NOT NULL) OVER w, false) AS path_names_one
+    FROM looked l JOIN restores r USING (id) WINDOW w AS (PARTITION BY l.id)
+), standing AS (
+    SELECT *, coalesce(bool_or(match = 'path' OR match IS NOT NULL AND explains = most) OVER (PARTITION BY id), false)
+           AS named_stands
+    FROM favoured
+), pool AS MATERIALIZED (  -- few are left: the named one where it stands, else those that explain most
+    SELECT s.*, p.parent_no, p.parent_run, p.parent_first_t, p.snapshot_seq, p.step, p.published_t, p.cut_t
+    FROM standing s JOIN published p ON p.experiment_no = s.experiment_no AND p.place = s.place
+    WHERE CASE WHEN named_stands THEN match IS NOT NULL ELSE explains = most END
 ), against AS (
     SELECT id, place, count(*) AS reports
-    FROM (SELECT l.id, l.place, q.report
-          FROM looked l JOIN restores r USING (id)
-          JOIN published p ON p.experiment_no = r.experiment_no AND p.place = l.place
-          JOIN reported q ON q.id = l.id
-          GROUP BY l.id, l.place, q.report
+    FROM (SELECT p.id, p.place, q.report
+          FROM pool p JOIN reported q USING (id)
+          GROUP BY p.id, p.place, q.report
           HAVING bool_or(q.span_no = p.parent_no AND q.start_t > p.cut_t)
              AND NOT bool_or(q.start_t <= p.cut_t AND (q.span_no = p.parent_no OR q.first_t < p.parent_first_t)))
     GROUP BY id, place
 )
-SELECT r.experiment_no, r.run_no, r.acted, l.place, l.match, l.explains, coalesce(a.reports, 0) AS reports_against, p.parent_no,
-       p.parent_run, p.snapshot_seq, p.step, p.published_t, p.cut_t,
-       coalesce(bool_or(l.match IS NOT NULL) OVER (PARTITION BY l.id), false) AS path_names_one
-FROM looked l JOIN restores r USING (id)
-JOIN published p ON p.experiment_no = r.experiment_no AND p.place = l.place
-LEFT JOIN against a ON a.id = l.id AND a.place = l.place;
+SELECT p.experiment_no, p.run_no, p.acted, p.place, p.match, p.explains, coalesce(a.reports, 0) AS reports_against,
+       p.parent_no, p.parent_run, p.snapshot_seq, p.step, p.published_t, p.cut_t, p.path_names_one
+FROM pool p LEFT JOIN against a USING (id, place);
 
--- _restores_now: of what was looked at, the one taken.
+-- _restores_now: of the pool, the one taken.
 CREATE OR REPLACE VIEW _restores_now AS
-WITH favoured AS (
-    SELECT *, coalesce(bool_or(match = 'path' OR match IS NOT NULL AND explains = most) OVER r, false) AS named_stands
-    FROM (SELECT *, max(explains) OVER (PARTITION BY run_no) AS most FROM _weighed)
-    WINDOW r AS (PARTITION BY run_no)
-), pool AS MATERIALIZED (  -- few are left: the named one where it stands, else those that explain most
-    SELECT * FROM favoured WHERE CASE WHEN named_stands THEN match IS NOT NULL ELSE explains = most END
+WITH pool AS MATERIALIZED (SELECT * FROM _pool
 ), alive AS MATERIALIZED (  -- spans of the candidate's run that nothing had ended at its cut
     SELECT p.experiment_no, p.run_no, p.place, p.parent_no, p.cut_t, s.seq, s.group_key, s.generation_index, s.attempt
     FROM _tries s JOIN pool p ON p.parent_no = s.run_no
     WHERE p.acted AND s.start_t <= p.cut_t AND (s.end_kind IS NULL OR s.end_t > p.cut_t)
-), groups AS MATERIALIZED (SELECT DISTINCT experiment_no, group_key FROM alive),
-about AS MATERIALIZED (SELECT l.* FROM _sibling_lines l SEMI JOIN groups USING (experiment_no, group_key)),
-sealed AS (
+), siblings AS MATERIALIZED (SELECT DISTINCT experiment_no, group_key, generation_index FROM alive),
+about AS MATERIALIZED (
+    SELECT l.* FROM _sibling_lines l
+    SEMI JOIN siblings s ON s.experiment_no = l.experiment_no AND s.group_key = l.group_key
+        AND s.generation_index IS NOT DISTINCT FROM l.generation_index
+), sealed AS (
     SELECT DISTINCT l.run_no, l.group_key FROM _rare l SEMI JOIN pool p ON p.run_no = l.run_no WHERE l.event = 'group_sealed'
 ), left_running AS (  -- nor given up or dispatched again there by a later line of that run
     SELECT DISTINCT a.experiment_no, a.run_no, a.place, a.group_key, a.generation_index, a.attempt
