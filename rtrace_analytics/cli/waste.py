@@ -74,10 +74,15 @@ def command(
 
 def pairs(option: str, given: tuple[str, ...]) -> dict[str, str] | None:
     """`A=B` texts as a dictionary; None where none were given. Raises `InputError`."""
+    found: dict[str, str] = {}
     for text in given:
-        if not text.partition("=")[1] or not text.partition("=")[0]:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
             raise InputError(f"{option} {text!r} is not of the form NAME=VALUE")
-    return dict(text.split("=", 1) for text in given) or None
+        if name in found:
+            raise InputError(f"{option} {name!r} is given twice: keep one")
+        found[name] = value
+    return found or None
 
 
 def _tell(con: "duckdb.DuckDBPyConnection", experiments: list[str] | None, form: str, strict: bool) -> None:
