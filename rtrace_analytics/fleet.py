@@ -122,7 +122,7 @@ def export_one(task: Task) -> dict[str, Any]:
                 con.execute("UPDATE trace_files SET path = ? WHERE path = ?", [url, path])
             with parquet.snapshot(con) as cursor:
                 tables = exported(cursor)
-                entries = parquet.stage(cursor, beside, tables, {task.experiment: task.fingerprint})
+                entries = parquet.stage(cursor, out, beside, tables, {task.experiment: task.fingerprint})
         finally:
             con.close()
         parquet.put_in_place(out, beside, entries)

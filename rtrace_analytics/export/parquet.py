@@ -1,9 +1,9 @@
 """Every public view and table as Parquet, one file per view and experiment, brought up to date in place.
 
 All files are written in a folder beside (`DIR/.partial-*`) and then renamed one by one, the manifest last: a reader
-meanwhile sees each file wholly old or wholly new, and a failed export leaves all as it was. An experiment whose files
-bear the wanted fingerprint is left alone; one that is gone from the database goes. See `layout` for the folders and
-names, `schema` for the columns.
+meanwhile sees each file wholly old or wholly new (see `replacing`), and a failed export leaves all as it was. An
+experiment whose files bear the wanted fingerprint is left alone; one that is gone from the database goes. See `layout`
+for the folders and names, `schema` for the columns.
 """
 
 import os
@@ -92,7 +92,7 @@ def update(
         before = {entry["experiment"]: entry for entry in old["experiments"]}
         changed = [name for name in there if not up_to_date(where, before.get(name), prints[name], tables)]
         with staging(where) as beside:
-            written = stage(cursor, beside, tables, {name: prints[name] for name in changed})
+            written = stage(cursor, where, beside, tables, {name: prints[name] for name in changed})
             put_in_place(where, beside, written)
             kept = before if experiment is not None else {name: before[name] for name in there if name in before}
             entries = kept | {entry["experiment"]: entry for entry in written}
@@ -162,7 +162,11 @@ def up_to_date(folder: Path, entry: Mapping[str, Any] | None, fingerprint: str, 
 
 
 def stage(
-    con: "duckdb.DuckDBPyConnection", beside: Path, tables: Sequence[View], wanted: Mapping[str, str]
+    con: "duckdb.DuckDBPyConnection",
+    folder: Path,
+    beside: Path,
+    tables: Sequence[View],
+    wanted: Mapping[str, str],
 ) -> list[dict[str, Any]]:
     """Write the files of these experiments (name to fingerprint) into a staging folder; returns their entries."""
     import duckdb
@@ -170,7 +174,7 @@ def stage(
     if not wanted:
         return []
     try:
-        written = {table.name: write_view(con, beside, table, wanted) for table in tables}
+        written = {table.name: write_view(con, folder, beside, table, wanted) for table in tables}
         told = _told(con, list(wanted))
     except duckdb.Error as error:
         raise DatabaseError(f"the export failed: {' '.join(str(error).split())}") from error

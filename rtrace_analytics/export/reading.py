@@ -20,8 +20,8 @@ class ParquetTraces(Traces):
     """The traces of a Parquet export: `open_parquet` makes one.
 
     The views are read from the files at each call, so they follow an export that is brought up to date meanwhile: each
-    file is wholly old or wholly new. `manifest` tells what was exported, as of the opening. Only `file_id` (it counts
-    within the experiment) and `rejects` (it has `experiment` in front) differ from the database's rows.
+    file is wholly old or wholly new. `manifest` tells what was exported, as of the opening. The rows are the
+    database's, but for the numbers `file_id` (in the order of experiments and paths).
     """
 
     def __init__(self, folder: Path, manifest: Mapping[str, Any], con: "duckdb.DuckDBPyConnection") -> None:
@@ -67,26 +67,49 @@ def open_parquet(folder: str | PathLike[str]) -> ParquetTraces:
         raise InputError(f"{str(folder)!r} has schema version {seen}, this rtrace reads {ours}: export it again")
     con = duckdb.connect()
     con.execute("SET enable_progress_bar = false")
-    for name, view in manifest["views"].items():
-        _make_view(con, where, name, view, any_files=bool(manifest["experiments"]))
+    make_views(con, where, manifest)
     return ParquetTraces(where, manifest, con)
 
 
-def _make_view(
-    con: "duckdb.DuckDBPyConnection", folder: Path, name: str, view: Mapping[str, Any], *, any_files: bool
-) -> None:
-    columns = [column for column in view["columns"] if not column["type"].startswith("TIMESTAMP")]
-    if any_files:
-        files = f"{_escaped(str(folder))}/{name}/{layout.PARTITION}=*/{layout.DATA}"
-        listed = ", ".join(quoted(column["name"]) for column in columns)
-        query = f"SELECT {listed} FROM read_parquet({literal(files)}, hive_partitioning = false)"
-    else:
-        listed = ", ".join(f"NULL::{column['type']} AS {quoted(column['name'])}" for column in columns)
-        query = f"SELECT {listed} WHERE false"
-    con.execute(f"CREATE VIEW {quoted(name)} AS {query}")
-    con.execute(f"COMMENT ON VIEW {quoted(name)} IS {literal(view['comment'])}")
-    for column in columns:
-        con.execute(f"COMMENT ON COLUMN {quoted(name)}.{quoted(column['name'])} IS {literal(column['comment'])}")
+def make_views(
+    con: "duckdb.DuckDBPyConnection", folder: Path, manifest: Mapping[str, Any], *, catalog: str = "memory"
+) -> list[str]:
+    """Make the views of an export in an attached database, over its files, with their comments; returns their names.
+
+    `file_id` counts over all experiments there, as in a database, and `rejects` has no `experiment`.
+    """
+    home = f"{quoted(catalog)}.main"
+    files = _files(folder, "trace_files", manifest)
+    offsets = (
+        f"SELECT experiment, sum(max(file_id)) OVER (ORDER BY experiment) - max(file_id) AS files_before FROM {files}"
+    )
+    con.execute(f"CREATE VIEW {home}._file_offsets AS {offsets} GROUP BY experiment")
+    for name, view in manifest["views"].items():
+        columns = {c["name"]: c for c in view["columns"] if not c["type"].startswith("TIMESTAMP")}
+        source = _files(folder, name, manifest)
+        listed = [quoted(column) for column in columns]
+        if "file_id" in columns:
+            source += f" LEFT JOIN {home}._file_offsets USING (experiment)"
+            listed = [f"(file_id + files_before)::INTEGER AS {c}" if c == '"file_id"' else c for c in listed]
+        if name == "rejects":
+            listed.remove('"experiment"')
+        target = f"{home}.{quoted(name)}"
+        con.execute(f"CREATE VIEW {target} AS SELECT {', '.join(listed)} FROM {source}")
+        con.execute(f"COMMENT ON VIEW {target} IS {literal(view['comment'])}")
+        for column, about in columns.items():
+            if quoted(column) in listed:
+                con.execute(f"COMMENT ON COLUMN {target}.{quoted(column)} IS {literal(about['comment'])}")
+    return sorted(manifest["views"])
+
+
+def _files(folder: Path, view: str, manifest: Mapping[str, Any]) -> str:
+    """The rows of a view's files; none, of the right types, where there is no file."""
+    if manifest["experiments"]:
+        path = f"{_escaped(str(folder))}/{view}/{layout.PARTITION}=*/{layout.DATA}"
+        return f"read_parquet({literal(path)}, hive_partitioning = false)"
+    columns = manifest["views"][view]["columns"]
+    listed = ", ".join(f"NULL::{column['type']} AS {quoted(column['name'])}" for column in columns)
+    return f"(SELECT {listed} WHERE false)"
 
 
 def _escaped(path: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics.export import layout
 from rtrace_analytics.export.fingerprint import version
+from rtrace_analytics.export.replacing import keep_pages
 
 if TYPE_CHECKING:
     import duckdb
@@ -20,9 +21,11 @@ ROW_GROUP = 122_880
 
 
 def write_view(
-    con: "duckdb.DuckDBPyConnection", beside: Path, view: "View", wanted: Mapping[str, str]
+    con: "duckdb.DuckDBPyConnection", folder: Path, beside: Path, view: "View", wanted: Mapping[str, str]
 ) -> dict[str, dict[str, Any]]:
-    """Write the rows of a view, a file per experiment (name to fingerprint), also where it has none.
+    """Write the rows of a view to `beside`, a file per experiment (name to fingerprint), also where it has none.
+
+    Each may replace the one that `folder` has before the eyes of its readers.
 
     Returns per experiment what the manifest says of the file: view, path, rows, bytes, sha256.
     """
@@ -36,6 +39,7 @@ def write_view(
     told = {}
     for experiment in names:
         relative = layout.relative_path(view.name, experiment)
+        keep_pages(beside / relative, folder / relative)
         with open(beside / relative, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         size = (beside / relative).stat().st_size
@@ -93,7 +97,7 @@ def _write_file(beside: Path, view: "View", experiment: str, fingerprint: str, p
     target.parent.mkdir(parents=True, exist_ok=True)
     rows = waiting = 0
     kept: list[pa.Table] = []
-    with pq.ParquetWriter(target, schema, compression="zstd", write_page_index=True) as writer:
+    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
         for piece in pieces:
             kept.append(piece)
             waiting += len(piece)
