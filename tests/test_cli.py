@@ -201,7 +201,7 @@ def test_sql_json_has_no_nan_and_takes_any_type(rtrace, db):
 
 def test_sql_may_describe(rtrace, db):
     assert "thrown_away_s" in rtrace("sql", "DESCRIBE cut_time_waste", "--db", db)[1]
-    assert "cut_time_waste" in rtrace("sql", "SHOW TABLES", "--db", db)[1]
+    assert "cut_time_waste" in rtrace("sql", "SHOW TABLES", "--db", db, "--format", "csv")[1]
 
 
 def test_forget(rtrace, tmp_path):
