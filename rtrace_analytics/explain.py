@@ -75,6 +75,9 @@ def explain(
     Raises:
         InputError: neither or both are given, or there is no such prompt, restore or experiment.
     """
+    from rtrace_analytics.decisions.options import check_database
+
+    check_database(con)
     if (prompt_id is None) == (restore is None):
         raise InputError("explain takes a prompt or a restore: give one of the two")
     if prompt_id is not None:

@@ -14,9 +14,7 @@ SELECT DISTINCT experiment FROM _restores WHERE run = $run ORDER BY ALL
 SELECT run FROM _restores WHERE $experiment IS NULL OR experiment = $experiment ORDER BY ALL LIMIT 1000
 
 -- step: spans_of_prompt
-WITH wanted AS (
-    SELECT DISTINCT group_key FROM _spans WHERE experiment = $experiment AND coalesce(prompt_id, group_key) = $prompt
-), reports AS (
+WITH reports AS (
     SELECT p.span_id, p.run, p.t, p.verdict, r.first_seq AS seq
     FROM restart_reports p
     JOIN _reports r ON r.experiment = p.experiment AND r.run = p.run AND r.group_key = p.group_key
@@ -33,14 +31,13 @@ SELECT a.span_id, a.run, s.seq, a.group_key, a.generation_index, a.attempt, a.st
        row_number() OVER (PARTITION BY a.group_key, a.generation_index ORDER BY x.first_t, a.run, s.seq) > 1 AS is_again,
        last_value(a.span_id) OVER (PARTITION BY a.group_key ORDER BY a.generation_index, x.first_t, a.run, s.seq
                                    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS last_of_group
-FROM attempt_spans a
-SEMI JOIN wanted w ON w.group_key = a.group_key
-JOIN _spans s ON s.experiment = a.experiment AND s.run = a.run AND a.span_id = s.run || ':' || s.seq
+FROM (SELECT *, split_part(span_id, ':', -1)::BIGINT AS seq FROM attempt_spans
+      WHERE experiment = $experiment AND coalesce(prompt_id, group_key) = $prompt) a
+JOIN _spans s ON s.experiment = a.experiment AND s.run = a.run AND s.seq = a.seq
 JOIN _runs x ON x.experiment = a.experiment AND x.run = a.run
 LEFT JOIN _restores r ON r.experiment = a.experiment AND r.run = a.lost_by_run
 LEFT JOIN reports c ON c.span_id = a.span_id AND c.run = a.lost_by_run
 LEFT JOIN others o ON o.span_id = a.span_id
-WHERE a.experiment = $experiment AND coalesce(a.prompt_id, a.group_key, '') = $prompt
 ORDER BY min(a.start_t) OVER (PARTITION BY a.group_key), a.group_key, a.generation_index, x.first_t, a.run, s.seq
 
 -- step: group_lines
@@ -67,19 +64,19 @@ WHERE r.experiment = $experiment AND r.run = $run
 -- step: spans_of_restore
 SELECT a.run, s.seq, a.group_key, a.prompt_id, a.generation_index, a.attempt, a.start_t, a.end_t, a.duration_s, a.end_kind,
        s.end_seq, a.lost_by_run, a.lost_how, a.cut_t, a.thrown_away_s, a.never_saved_s, x.last_t_seq AS run_last_seq,
-       c.first_seq AS report_seq
-FROM attempt_spans a
-JOIN _spans s ON s.experiment = a.experiment AND s.run = a.run AND a.span_id = s.run || ':' || s.seq
+       CASE a.lost_how WHEN 'reported' THEN c.first_seq END AS report_seq
+FROM (SELECT *, split_part(span_id, ':', -1)::BIGINT AS seq FROM attempt_spans
+      WHERE experiment = $experiment AND lost_by_run = $run) a
+JOIN _spans s ON s.experiment = a.experiment AND s.run = a.run AND s.seq = a.seq
 JOIN _runs x ON x.experiment = a.experiment AND x.run = a.run
-LEFT JOIN _reports c
-  ON a.lost_how = 'reported' AND c.experiment = a.experiment AND c.run = a.lost_by_run AND c.group_key = a.group_key
+LEFT JOIN (SELECT * FROM _reports WHERE experiment = $experiment AND run = $run) c
+  ON c.experiment = a.experiment AND c.run = a.lost_by_run AND c.group_key = a.group_key
  AND c.generation_index IS NOT DISTINCT FROM a.generation_index AND c.attempt IS NOT DISTINCT FROM a.attempt
-WHERE a.experiment = $experiment AND a.lost_by_run = $run
 ORDER BY a.duration_s DESC, a.start_t, a.run, s.seq
 
 -- step: places
-SELECT e.run, e.seq, f.path, e.line
+SELECT e.run, e.seq, coalesce(f.path, 'file ' || e.file_id), e.line
 FROM events e
 SEMI JOIN (SELECT unnest($runs::VARCHAR[]) AS run, unnest($seqs::BIGINT[]) AS seq) k ON k.run = e.run AND k.seq = e.seq
-JOIN trace_files f USING (file_id)
+LEFT JOIN trace_files f ON f.file_id = e.file_id
 WHERE e.experiment = $experiment

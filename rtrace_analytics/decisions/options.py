@@ -26,8 +26,15 @@ class Settings:
     whole_groups: bool
 
 
+def check_database(con: "duckdb.DuckDBPyConnection") -> None:
+    """Raise `InputError` where only the views are there (a mix of databases, an export) and no span can be replayed."""
+    if not con.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = '_runs' LIMIT 1").fetchall():
+        raise InputError("a mix or an export has no lines to go back to: ask the database the traces were loaded into")
+
+
 def one_experiment(con: "duckdb.DuckDBPyConnection", experiment: str | None) -> str:
     """The experiment meant: the one named, or the only one. Raises `InputError`."""
+    check_database(con)
     there = sorted(name for (name,) in con.execute("SELECT DISTINCT experiment FROM _runs").fetchall())
     some = ", ".join(map(repr, there[:10])) + (f" and {len(there) - 10} more" if there[10:] else "")
     if experiment is None and len(there) == 1:

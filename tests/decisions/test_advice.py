@@ -8,11 +8,13 @@ import pytest
 from click.testing import CliRunner
 from small_worlds import Span, World, fill, read
 
+import rtrace_analytics as rta
 from rtrace_analytics import database
 from rtrace_analytics.cli import rtrace
 from rtrace_analytics.decisions import advice, whatif_interval
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
+SAMPLES = Path(__file__).parents[2] / "data" / "samples"
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +103,17 @@ def test_command_line_errors():
     ):
         with pytest.raises(errors.RtraceError, match=said):
             invoke(*arguments)
+
+
+def test_a_mix_says_where_to_ask():
+    with rta.load(SAMPLES / "two-kills") as a, rta.load(SAMPLES / "simulated") as b, rta.mix({"a": a, "b": b}) as mixed:
+        for ask in (
+            lambda: mixed.whatif_interval([20], experiment="two-kills"),
+            lambda: mixed.advice(experiment="two-kills"),
+            lambda: mixed.explain(prompt_id="7"),
+        ):
+            with pytest.raises(rta.InputError, match="ask the database the traces were loaded into"):
+                ask()
 
 
 def test_a_world_without_rollouts_costs_nothing():
