@@ -52,25 +52,34 @@ FROM placed p LEFT JOIN closed_later l USING (run, seq)
 WHERE p.a < p.b;
 
 -- step: integrals
--- Lost and thrown away at a stop at s, integrated over all s of the lines, per interval. In closed form per span: while it runs a
--- stop at s costs s - a; once sealed b - a, until the first cut at or after saved_s is published (lost_until). Of this
--- c - a was before the cut, from the first cut at or after a on (cut_until: as long as cuts fall before its end).
--- n: whole intervals between.
+-- Lost and thrown away at a stop at s, integrated over all s of the lines, per interval, were spans saved from their end
+-- on. In closed form per span: while it runs a stop at s costs s - a; then b - a, until the first cut at or after its end
+-- is published (at lost_until). Of this c - a ran before the cut, from the first cut at or after a on (first_cut after a).
+-- n: whole intervals from its publication to lost_until.
 WITH edges AS (
-    SELECT i.d, s.a, s.b, s.b - s.a AS dur,
-           ceil(s.a / i.d) * i.d - s.a AS first_cut,
-           CASE WHEN s.own THEN s.b ELSE least(l.length_s, ceil(s.b / i.d) * i.d + $lag::DOUBLE) END AS cut_until,
-           CASE WHEN s.own THEN s.b ELSE least(l.length_s, ceil(s.saved_s / i.d) * i.d + $lag::DOUBLE) END AS lost_until
+    SELECT i.d, s.b, s.a, s.b - s.a AS dur, ceil(s.a / i.d) * i.d - s.a AS first_cut,
+           CASE WHEN s.own THEN s.b ELSE least(l.length_s, ceil(s.b / i.d) * i.d + $lag::DOUBLE) END AS lost_until
     FROM _whatif_spans s
     JOIN (SELECT line, max(start_s + length_s) AS length_s FROM _whatif_runs GROUP BY line) l USING (line)
     CROSS JOIN (SELECT unnest($intervals::DOUBLE[]) AS d) i
 ), counted AS (
-    SELECT *, greatest(0::DOUBLE, cut_until - a - first_cut - $lag::DOUBLE) AS length, floor(length / d) AS n FROM edges
+    SELECT d, dur, first_cut, dur * (dur / 2 + lost_until - b) AS lost,
+           greatest(0::DOUBLE, lost_until - a - first_cut - $lag::DOUBLE) AS length, floor(length / d) * d AS whole
+    FROM edges
 )
-SELECT d, sum(dur * (dur / 2 + lost_until - b)) AS lost,
-       sum(n * d * (first_cut + d * (n - 1) / 2) + (first_cut + n * d) * (length - n * d) + dur * (lost_until - cut_until))
-           AS thrown_away
+SELECT d, sum(lost) AS lost,
+       sum(whole * (first_cut + (whole - d) / 2) + (first_cut + whole) * (length - whole)) AS thrown_away
 FROM counted GROUP BY d;
+
+-- step: integrals_of_groups
+-- What is lost and thrown away beyond that, where spans are saved only with their group.
+SELECT i.d, sum((s.b - s.a) * (least(l.length_s, ceil(s.saved_s / i.d) * i.d + $lag::DOUBLE)
+                               - least(l.length_s, ceil(s.b / i.d) * i.d + $lag::DOUBLE))) AS lost
+FROM _whatif_spans s
+JOIN (SELECT line, max(start_s + length_s) AS length_s FROM _whatif_runs GROUP BY line) l USING (line)
+CROSS JOIN (SELECT unnest($intervals::DOUBLE[]) AS d) i
+WHERE s.saved_s > s.b
+GROUP BY i.d;
 
 -- step: moments
 -- What stops at given positions cost, span by span; c NULL: the last cut published by s, every d.

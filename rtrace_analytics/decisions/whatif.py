@@ -138,8 +138,13 @@ def _replay(con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], setti
 
 def _uniform(con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], settings: Settings) -> dict[float, Row]:
     length = sum(line.length_s for line in lines)
-    found = _run(con, "integrals", intervals=settings.intervals, lag=settings.lag).fetchall()
-    means = {d: (float(lost) / length, float(thrown_away) / length) for d, lost, thrown_away in found}
+    asked = {"intervals": settings.intervals, "lag": settings.lag}
+    found = _run(con, "integrals", **asked).fetchall()
+    extra = dict(_run(con, "integrals_of_groups", **asked).fetchall()) if settings.whole_groups else {}
+    means = {
+        d: ((lost + extra.get(d, 0.0)) / length, (thrown_away + extra.get(d, 0.0)) / length)
+        for d, lost, thrown_away in found
+    }
     quantiles = _quantiles(con, lines, settings)
     return {d: _figures(*means.get(d, (0.0, 0.0)), *quantiles[d]) for d in settings.intervals}
 
