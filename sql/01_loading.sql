@@ -9,6 +9,12 @@ COMMENT ON TABLE _run_files IS 'one row per run and file it stands in: the order
 CREATE TABLE IF NOT EXISTS _renames(experiment VARCHAR, event VARCHAR, name VARCHAR);
 COMMENT ON TABLE _renames IS 'event names of another producer and the names they are loaded under';
 
+-- The known fields of a line: words as text whatever they are, numbers as they are written.
+CREATE OR REPLACE MACRO _known_fields(line) AS json_transform(line,
+    '{"t": "JSON", "run": "VARCHAR", "event": "VARCHAR", "group_id": "VARCHAR", "prompt_id": "VARCHAR",
+      "generation_index": "JSON", "attempt": "JSON", "reason": "VARCHAR", "step": "JSON", "cut_time": "JSON",
+      "path": "VARCHAR", "weight_version": "JSON", "tokens": "JSON", "reward": "JSON"}');
+
 -- A JSON value as an id or a word: a text, or a whole number as it is written; anything else is NULL.
 CREATE OR REPLACE MACRO _word(value) AS
     CASE WHEN value::VARCHAR LIKE '"%' THEN value->>'$'

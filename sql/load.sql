@@ -11,25 +11,19 @@ SELECT row_number() OVER (ORDER BY file), file,
 FROM (SELECT file, string_split(parse_dirpath(file), '/') AS folders FROM glob(getvariable('trace_files')));
 -- step: lines
 CREATE OR REPLACE TEMP VIEW _raw_lines AS
-SELECT file_id, line, byte_offset, text
+SELECT experiment, file_id, line, byte_offset, text
 FROM (SELECT filename, text, row_number() OVER (PARTITION BY filename) AS line,
              sum(strlen(text) + 1) OVER (PARTITION BY filename ROWS UNBOUNDED PRECEDING) - strlen(text) - 1 AS byte_offset
       FROM read_csv(getvariable('trace_files'), columns = {'text': 'VARCHAR'}, header = false, auto_detect = false,
-                    delim = chr(1), quote = '', escape = '', filename = true, max_line_size = 100000000))
+                    delim = chr(1), quote = '', escape = '', new_line = '\n', filename = true, max_line_size = 100000000))
 JOIN trace_files ON path = filename;
--- step: read
--- One row per line. `intact` is the proof that the line is one valid JSON object that bears nothing but known fields,
--- each once and of its own type: as many keys as known values, two quotes for each key and each text, no nested value.
-CREATE OR REPLACE TEMP VIEW _read AS
-WITH valid AS (
-    SELECT *, CASE WHEN json_valid(text) THEN text END AS whole FROM _raw_lines),
-parsed AS (
-    SELECT *, json_transform(whole,
-               '{"t": "JSON", "run": "VARCHAR", "event": "VARCHAR", "group_id": "VARCHAR", "prompt_id": "VARCHAR",
-                 "generation_index": "JSON", "attempt": "JSON", "reason": "VARCHAR", "step": "JSON", "cut_time": "JSON",
-                 "path": "VARCHAR", "weight_version": "JSON", "tokens": "JSON", "reward": "JSON"}') AS j
-    FROM valid),
-typed AS (
+-- step: parsed
+CREATE OR REPLACE TEMP VIEW _parsed AS
+SELECT *, _known_fields(whole) AS j FROM (SELECT *, CASE WHEN json_valid(text) THEN text END AS whole FROM _raw_lines);
+-- step: typed
+-- One row per line. `sound`: it has a finite t, a run and an event, and its numbers are finite and written as they are read.
+CREATE OR REPLACE TEMP VIEW _typed AS
+WITH typed AS (
     SELECT *, j.run, j.event, j.group_id, j.prompt_id, j.reason, j.path,
            TRY_CAST(j.t::VARCHAR AS DOUBLE) AS t,
            TRY_CAST(j.generation_index::VARCHAR AS INTEGER) AS generation_index,
@@ -39,34 +33,41 @@ typed AS (
            TRY_CAST(j.weight_version::VARCHAR AS BIGINT) AS weight_version,
            TRY_CAST(j.tokens::VARCHAR AS BIGINT) AS tokens,
            TRY_CAST(j.reward::VARCHAR AS DOUBLE) AS reward
-    FROM parsed),
-counted AS (
-    SELECT *, (run IS NOT NULL)::INTEGER + (event IS NOT NULL)::INTEGER + (group_id IS NOT NULL)::INTEGER
-              + (prompt_id IS NOT NULL)::INTEGER + (reason IS NOT NULL)::INTEGER + (path IS NOT NULL)::INTEGER AS texts,
-           (t IS NOT NULL)::INTEGER + (generation_index IS NOT NULL)::INTEGER + (attempt IS NOT NULL)::INTEGER
-              + (step IS NOT NULL)::INTEGER + (cut_time IS NOT NULL)::INTEGER + (weight_version IS NOT NULL)::INTEGER
-              + (tokens IS NOT NULL)::INTEGER + (reward IS NOT NULL)::INTEGER AS numbers
-    FROM typed)
+    FROM _parsed)
 SELECT *, coalesce(
            isfinite(t) AND run IS NOT NULL AND event IS NOT NULL
-           AND texts + numbers = len(json_keys(whole))
-           AND 4 * texts + 2 * numbers = strlen(text) - strlen(replace(text, '"', ''))
-           AND text LIKE '{%' AND text NOT LIKE '%{%{%' AND NOT contains(text, '[')
-           AND regexp_matches(text, '["0-9]\}\s*$')
            AND coalesce(isfinite(cut_time), true) AND coalesce(isfinite(reward), true)
            AND coalesce(generation_index::VARCHAR = j.generation_index::VARCHAR, true)
            AND coalesce(attempt::VARCHAR = j.attempt::VARCHAR, true)
            AND coalesce(step::VARCHAR = j.step::VARCHAR, true)
            AND coalesce(weight_version::VARCHAR = j.weight_version::VARCHAR, true)
-           AND coalesce(tokens::VARCHAR = j.tokens::VARCHAR, true), false) AS intact
+           AND coalesce(tokens::VARCHAR = j.tokens::VARCHAR, true), false) AS sound
+FROM typed;
+-- step: read
+-- `intact` is the proof that the line is one valid JSON object that bears nothing but known fields, each once and of its
+-- own type: as many keys as known values, two quotes for each key and for each text, no nested value, no comma too many.
+CREATE OR REPLACE TEMP VIEW _read AS
+WITH counted AS (
+    SELECT *, (run IS NOT NULL)::INTEGER + (event IS NOT NULL)::INTEGER + (group_id IS NOT NULL)::INTEGER
+              + (prompt_id IS NOT NULL)::INTEGER + (reason IS NOT NULL)::INTEGER + (path IS NOT NULL)::INTEGER AS texts,
+           (t IS NOT NULL)::INTEGER + (generation_index IS NOT NULL)::INTEGER + (attempt IS NOT NULL)::INTEGER
+              + (step IS NOT NULL)::INTEGER + (cut_time IS NOT NULL)::INTEGER + (weight_version IS NOT NULL)::INTEGER
+              + (tokens IS NOT NULL)::INTEGER + (reward IS NOT NULL)::INTEGER AS numbers
+    FROM _typed)
+SELECT *, coalesce(
+           sound AND text LIKE '{%' AND text NOT LIKE '%{%{%' AND NOT contains(text, '[')
+           AND texts + numbers = len(json_keys(whole))
+           AND 4 * texts + 2 * numbers = strlen(text) - strlen(replace(text, '"', ''))
+           AND regexp_matches(text, '["0-9]\}\s*$'), false) AS intact
 FROM counted;
 -- step: events
 INSERT INTO events
-SELECT experiment, run, byte_offset, t, coalesce(name, event), group_id, prompt_id, generation_index, attempt, reason,
-       step, cut_time, _read.path, weight_version, tokens, reward, NULL, file_id, line
-FROM _read JOIN trace_files USING (file_id) LEFT JOIN _renames USING (experiment, event) WHERE intact;
+SELECT experiment, run, byte_offset, t, event, group_id, prompt_id, generation_index, attempt, reason, step, cut_time,
+       path, weight_version, tokens, reward, NULL, file_id, line
+FROM _read WHERE intact;
 -- step: rest
-CREATE OR REPLACE TEMP TABLE _rest AS SELECT file_id, line, byte_offset, text FROM _read WHERE NOT intact;
+CREATE OR REPLACE TEMP TABLE _rest AS
+SELECT experiment, file_id, line, byte_offset, text FROM _read WHERE NOT intact;
 -- step: odd
 -- Of the rest, the lines that are one valid object all the same: with unknown fields, nulls, numbers as ids, "2" for 2.
 -- DuckDB's JSON takes NaN and a comma before a bracket, which JSON does not: such lines are left to Python.
@@ -103,14 +104,9 @@ SELECT *, CASE WHEN others::VARCHAR <> '{}' THEN others END AS extra,
            AND (j.reward IS NULL OR coalesce(isfinite(reward), false)), false) AS whole_event
 FROM typed;
 INSERT INTO events
-SELECT experiment, run, byte_offset, t, coalesce(name, event), group_id, prompt_id, generation_index, attempt, reason,
-       step, cut_time, _odd.path, weight_version, tokens, reward, extra, file_id, line
-FROM _odd JOIN trace_files USING (file_id) LEFT JOIN _renames USING (experiment, event) WHERE whole_event;
--- step: salvaged
-INSERT INTO events
-SELECT experiment, run, seq, t, coalesce(name, event), group_id, prompt_id, generation_index, attempt, reason,
-       step, cut_time, _salvaged.path, weight_version, tokens, reward, extra::JSON, file_id, line
-FROM _salvaged JOIN trace_files USING (file_id) LEFT JOIN _renames USING (experiment, event);
+SELECT experiment, run, byte_offset, t, event, group_id, prompt_id, generation_index, attempt, reason, step, cut_time,
+       path, weight_version, tokens, reward, extra, file_id, line
+FROM _odd WHERE whole_event;
 -- step: rejects
 INSERT INTO rejects
 SELECT file_id, line, byte_offset, 'not exactly one event: rtrace load takes it apart', left(text, 1000)

@@ -104,6 +104,11 @@ def _line(
     trial = TraceFile(_TRIAL, path, file.experiment, bytes=begin, lines=line - 1)
     save_file(con, trial)
     intake.take([Job(trial, path, FileReport(path, file.experiment), until)])
+    con.execute(
+        "UPDATE events SET event = _renames.name FROM _renames "
+        "WHERE file_id = ? AND _renames.experiment = events.experiment AND _renames.event = events.event",
+        [_TRIAL],
+    )
     columns = ", ".join(f.name for f in FIELDS)
     query = f"""
         WITH pieces AS (

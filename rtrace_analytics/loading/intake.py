@@ -23,10 +23,24 @@ if TYPE_CHECKING:
 _ARROW = {"DOUBLE": pa.float64(), "VARCHAR": pa.string(), "INTEGER": pa.int32(), "BIGINT": pa.int64()}
 _PLACE = [("file_id", pa.int32()), ("line", pa.int64())]
 _SALVAGED = pa.schema(
-    [*_PLACE, ("seq", pa.int64()), *((f.name, _ARROW[f.sql_type]) for f in FIELDS), ("extra", pa.string())]
+    [
+        ("experiment", pa.string()),
+        *_PLACE,
+        ("seq", pa.int64()),
+        *((f.name, _ARROW[f.sql_type]) for f in FIELDS),
+        ("extra", pa.string()),
+    ]
 )
 _FRAGMENTS = pa.schema([*_PLACE, ("byte_offset", pa.int64()), ("problem", pa.string()), ("text", pa.string())])
-_LINES = pa.schema([*_PLACE, ("byte_offset", pa.int64()), ("text", pa.large_string())])
+_LINES = pa.schema(
+    [
+        ("experiment", pa.dictionary(pa.int8(), pa.string())),
+        *_PLACE,
+        ("byte_offset", pa.int64()),
+        ("text", pa.large_string()),
+    ]
+)
+_PARTS = pa.schema([("file_id", pa.int32()), ("first_line", pa.int64())])
 _BLOCKS = pa.schema([("file_id", pa.int32()), ("block", pa.int64()), ("bytes", pa.int32()), ("hash", pa.uint64())])
 _EXAMPLES = 5  # lines with doubled keys that are named
 
@@ -39,6 +53,7 @@ class Job:
     path: str
     report: FileReport
     until: int | None = None
+    quick: bool = True  # whether the quick way is tried: the last time it was, its lines were proven
     first_line: int = field(init=False)  # the first that may be new
 
     def __post_init__(self) -> None:
@@ -61,10 +76,17 @@ class _Part:
     starts: NDArray[np.int64]  # where each line begins in the chunk, and where the last one ends
     first_line: int  # number of the first line
     base: int  # block with which the job began
+    table: pa.Table  # its whole lines
+    counts: tuple[int, int, int] | None  # of its colons, quotes and commas; None where the quick way cannot be gone
 
     @property
     def lines(self) -> int:
         return len(self.starts) - 1
+
+    def proven(self, rows: int, texts: int, numbers: int) -> bool:
+        """Whether so many rows with so many texts and numbers are all that its lines hold (sql/intake.sql says why)."""
+        values = texts + numbers
+        return rows == self.lines and self.counts == (values, 2 * values + 2 * texts, values - rows)
 
 
 class Intake:
@@ -76,10 +98,11 @@ class Intake:
         self._con = con
         self._careful = careful  # leave nothing but proven lines to SQL
         self._advance = advance  # called with the bytes done
-        self._steps = database.steps("load.sql")
+        self._steps = database.steps("load.sql") | database.steps("intake.sql")
         self._hashes: list[NDArray[np.uint64]] = []  # of the file whose chunks are coming
         con.register("_raw_lines", _LINES.empty_table())  # what `_read` is made of must be there
-        self._run("read")
+        for step in ("parsed", "typed", "read"):
+            self._run(step)
 
     def take(self, jobs: Iterable[Job]) -> None:
         """Take up all jobs: their lines into `events` and `rejects`, their hashes, and what is known of them."""
@@ -92,23 +115,28 @@ class Intake:
                 self._advance(sum(len(part.chunk.data) for part in batch))
 
     def _run(self, step: str) -> int:
-        """Run a step of load.sql; the number its last statement gives."""
-        result = None
+        """Run a step; the number its last statement gives."""
+        rows = self._rows(step)
+        return int(rows[0][0]) if rows else 0
+
+    def _rows(self, step: str) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = []
         for statement in self._con.extract_statements(self._steps[step]):
-            result = database.run_statement(self._con, statement.query, f"load.sql, step {step}")
-        row = result.fetchone() if result is not None else None
-        return int(row[0]) if row else 0
+            rows = database.run_statement(self._con, statement.query, f"step {step}").fetchall()
+        return rows
 
     def _batch(self, batch: list[_Part]) -> None:
         taken: list[tuple[_Part, int, int, Pieces]] = []  # part, line, where it begins in the chunk, what it holds
-        lines = pa.concat_tables([_table(part) for part in batch])
-        if len(lines):
+        slow = self._quick([part for part in batch if part.lines])
+        if slow:
+            lines = pa.concat_tables([part.table for part in slow])
             self._con.register("_raw_lines", lines)
+            self._run("parsed")
             intact = self._run("events")
-            for part in batch:
-                part.job.count(part.lines, 0)
             if intact < len(lines):
-                taken.extend(self._suspects(batch))
+                taken.extend(self._suspects(slow))
+        for part in batch:
+            part.job.count(part.lines, 0)
         for part in batch:
             end = len(part.chunk.data)
             if part.starts[-1] < end:
@@ -119,6 +147,24 @@ class Intake:
                 part.job.file.pending = part.job.report.pending = int(pieces.pending is not None)
             self._account(part, end)
         self._keep(taken)
+
+    def _quick(self, parts: list[_Part]) -> list[_Part]:
+        """Take up parts the quick way; those are left of which it then cannot be proven that all lines are intact."""
+        tried = [part for part in parts if part.counts and part.job.quick]
+        slow = [part for part in parts if not (part.counts and part.job.quick)]
+        if not tried:
+            return slow
+        self._con.register("_raw_lines", pa.concat_tables([part.table for part in tried]))
+        self._run("quick")
+        self._con.register("_parts", _places(tried))
+        sums = {row[0]: row[1:] for row in self._rows("proof")}
+        unproven = [part for part in tried if not part.proven(*sums.get(part.job.file.file_id, (0, 0, 0)))]
+        if unproven:
+            self._con.register("_unproven", _places(unproven))
+            self._run("unproven")
+        for part in unproven:
+            part.job.quick = False
+        return slow + unproven
 
     def _suspects(self, batch: list[_Part]) -> Iterator[tuple[_Part, int, int, Pieces]]:
         """The lines of which SQL cannot prove that they are one event, taken apart."""
@@ -141,10 +187,11 @@ class Intake:
         for part, line, start, pieces in taken:
             file, offset = part.job.file, part.chunk.offset + start
             place = {"file_id": file.file_id, "line": line}
+            named = {**place, "experiment": file.experiment}
             part.job.count(len(pieces.events), len(pieces.rejects))
             alone = len(pieces.events) == 1 and not pieces.rejects
             for at, _, row in pieces.events:
-                rows.append({**place, "seq": offset + at, "extra": row.extra, **row.columns})
+                rows.append({**named, "seq": offset + at, "extra": row.extra, **row.columns})
                 file.non_finite_values += row.non_finite
                 file.replaced_utf8 += row.replaced_utf8
                 file.salvaged += not alone
@@ -203,7 +250,8 @@ def _batches(jobs: Iterable[Job]) -> Iterator[list[_Part]]:
         for chunk in text_from(job.path, job.file.bytes, CHUNK if job.until is None else BLOCK):
             if job.until is not None and chunk.offset + len(chunk.data) > job.until:
                 chunk.last = True
-            part = _Part(job, chunk, line_starts(chunk.data), line, base)
+            starts = line_starts(chunk.data)
+            part = _Part(job, chunk, starts, line, base, *_lines(job.file, chunk, starts, line))
             line += part.lines
             batch.append(part)
             size += len(chunk.data)
@@ -216,21 +264,41 @@ def _batches(jobs: Iterable[Job]) -> Iterator[list[_Part]]:
         yield batch
 
 
-def _table(part: _Part) -> pa.Table:
-    """The whole lines of a part, each with its LF, not copied; NULL for a line whose UTF-8 is not valid."""
-    n, starts = part.lines, part.starts
-    data = part.chunk.data[: starts[-1]]
-    valid = None
-    if len(data) and not _is_ascii(data):
-        bad = _bad_lines(data, starts)
-        if bad:
-            flags = np.ones(n, bool)
-            flags[bad] = False
-            valid = pa.py_buffer(np.packbits(flags, bitorder="little"))
-    text = pa.LargeStringArray.from_buffers(n, pa.py_buffer(starts), pa.py_buffer(data), valid)
-    ids = np.full(n, part.job.file.file_id, np.int32)
-    numbers = np.arange(part.first_line, part.first_line + n)
-    return pa.Table.from_arrays([ids, numbers, starts[:-1] + part.chunk.offset, text], schema=_LINES)
+def _places(parts: list[_Part]) -> pa.Table:
+    return pa.Table.from_arrays([[p.job.file.file_id for p in parts], [p.first_line for p in parts]], schema=_PARTS)
+
+
+def _lines(
+    file: TraceFile, chunk: Chunk, starts: NDArray[np.int64], first: int
+) -> tuple[pa.Table, tuple[int, int, int] | None]:
+    """The whole lines of a chunk, each with its LF, not copied, and the counts of a part.
+
+    A line whose UTF-8 is not valid is NULL. `first` is the number of the first line.
+    """
+    n = len(starts) - 1
+    data = chunk.data[: starts[-1]]
+    valid, counts = None, None
+    bad = [] if _is_ascii(data) else _bad_lines(data, starts)
+    if bad:
+        flags = np.ones(n, bool)
+        flags[bad] = False
+        valid = pa.py_buffer(np.packbits(flags, bitorder="little"))
+    elif not _count(data, "[") and not _count(data, "\\") and (data[starts[:-1]] == ord("{")).all():
+        counts = (_count(data, ":"), _count(data, '"'), _count(data, ","))
+    arrays = [
+        pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int8)), [file.experiment]),
+        np.full(n, file.file_id, np.int32),
+        np.arange(first, first + n),
+        starts[:-1] + chunk.offset,
+        pa.LargeStringArray.from_buffers(n, pa.py_buffer(starts), pa.py_buffer(data), valid),
+    ]
+    return pa.Table.from_arrays(arrays, schema=_LINES), counts
+
+
+def _count(data: Bytes, character: str) -> int:
+    """How often an ASCII character stands in the data, piece by piece: the pieces stay in the cache."""
+    step = 2**20
+    return sum(int(np.count_nonzero(data[at : at + step] == ord(character))) for at in range(0, len(data), step))
 
 
 def _is_ascii(data: Bytes) -> bool:

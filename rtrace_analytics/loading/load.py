@@ -63,12 +63,12 @@ def load_with(
     found = find(paths, experiment, experiment_from)
     with _transaction(con):
         plan = Plan(con, found)
-        renamed = _keep_options(con, plan.experiments, labels or {}, rename or {})
+        _keep_options(con, plan.experiments, labels or {}, rename or {})
         with Progress(plan.bytes_ahead(), progress) as bar:
             intake = Intake(con, bar.advance, careful=careful)
             intake.take(plan.jobs)
             plan.take_copies(intake)
-        touched = plan.touched | renamed | _finish(con, plan)
+        touched = plan.touched | _finish(con, plan) | _rename(con, plan.experiments)
         if touched:
             database.derive(con, sorted(touched))
     return plan.report
@@ -101,15 +101,21 @@ def _roll_back(con: "duckdb.DuckDBPyConnection") -> None:
 
 def _keep_options(
     con: "duckdb.DuckDBPyConnection", experiments: set[str], labels: Mapping[str, Any], rename: Mapping[str, str]
-) -> set[str]:
-    """Keep labels and renames for these experiments; those of which loaded events now have another name."""
-    touched: set[str] = set()
+) -> None:
+    """Keep labels and renames for these experiments."""
     for experiment in sorted(experiments):
         for key, value in labels.items():
             con.execute("INSERT OR REPLACE INTO labels VALUES (?, ?, ?)", [experiment, key, str(value)])
         for given, name in rename.items():
             con.execute("DELETE FROM _renames WHERE experiment = ? AND event = ?", [experiment, given])
             con.execute("INSERT INTO _renames VALUES (?, ?, ?)", [experiment, given, name])
+
+
+def _rename(con: "duckdb.DuckDBPyConnection", experiments: set[str]) -> set[str]:
+    """Give events of these experiments the names kept for them; the experiments where any got one."""
+    touched: set[str] = set()
+    for experiment, given, name in con.execute("SELECT experiment, event, name FROM _renames").fetchall():
+        if experiment in experiments:
             query = "UPDATE events SET event = ? WHERE experiment = ? AND event = ?"
             row = con.execute(query, [name, experiment, given]).fetchone()
             if row and row[0]:

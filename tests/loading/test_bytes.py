@@ -202,6 +202,32 @@ def objects(draw: st.DrawFn) -> str:
     )
 
 
+@st.composite
+def nearly_plain(draw: st.DrawFn) -> str:
+    """A line as writers write it, but for a thing or two: what the quick way must not take for one."""
+    texts = st.sampled_from(['"a"', '"7"', '""', '"é"', '"a:b"', '"a,b"', '"a}"', '"x y"'])
+    numbers = st.sampled_from(["0", "7", "-1", "1764000000.5", "2.0", "12"])
+    values = {"t": "1.5", "run": '"a"', "event": '"x"'}
+    for field in draw(st.lists(st.sampled_from(FIELDS), max_size=5, unique=True)):
+        values[field.name] = draw(texts if field.sql_type == "VARCHAR" else numbers)
+    pairs = list(values.items())
+    for _ in range(draw(st.integers(0, 2))):
+        at = draw(st.integers(0, len(pairs) - 1))
+        odd = st.sampled_from(["NaN", "true", "null", "{}", "[]", '[""]', '{"":1}', '"2"', "7", "2.5", "7.0", "1e2"])
+        what = draw(st.integers(0, 3))
+        if what == 0:
+            pairs[at] = (pairs[at][0], draw(odd))
+        elif what == 1:
+            pairs.insert(at, (draw(st.sampled_from(["x", "", "T", "t", "run", "attempt"])), draw(odd)))
+        elif what == 2:
+            del pairs[at]
+        else:
+            pairs[at] = (pairs[at][0], draw(texts | numbers))
+    comma, colon = draw(st.sampled_from([(",", ":"), (", ", ": "), (",", ": ")]))
+    end = draw(st.sampled_from(["}"] * 8 + [",}", "}}", "} ", "}\r"]))
+    return "{" + comma.join(f'"{name}"{colon}{value}' for name, value in pairs) + end
+
+
 COLUMNS = [f.name for f in FIELDS]
 
 
@@ -210,9 +236,27 @@ def typed(con: Con) -> list[tuple[Any, ...]]:
     return [(*row[:-1], row[-1] and json.loads(row[-1])) for row in rows]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(objects(), min_size=1, max_size=8))
 def test_sql_reads_what_python_reads(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+    check_reading(tmp_path_factory.mktemp("sql") / "e/t.jsonl", lines)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(nearly_plain(), min_size=1, max_size=3))
+def test_the_quick_way_takes_only_what_is_intact(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+    check_reading(tmp_path_factory.mktemp("quick") / "e/t.jsonl", lines)
+
+
+@pytest.mark.slow
+@settings(max_examples=3000, deadline=None)
+@given(st.lists(nearly_plain(), min_size=1, max_size=3) | st.lists(objects(), min_size=1, max_size=8))
+def test_sql_reads_what_python_reads_ever(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+    check_reading(tmp_path_factory.mktemp("sql") / "e/t.jsonl", lines)
+
+
+def check_reading(path: Path, lines: list[str]) -> None:
+    """A load of these lines gives the rows and rejects that taking each apart gives."""
     good = dispatches("z", 0, 1)[0]
     data = good + b"".join(text.encode() + b"\n" for text in lines)
     expected = []
@@ -225,7 +269,7 @@ def test_sql_reads_what_python_reads(tmp_path_factory: pytest.TempPathFactory, l
             expected.append((number, at + start, *(row.columns.get(name) for name in COLUMNS), extra))
         at += len(part) + 1
     with tables_only() as con:
-        loading.load(con, write(tmp_path_factory.mktemp("sql") / "e/t.jsonl", data))
+        loading.load(con, write(path, data))
         assert typed(con) == expected
         assert one(con, "SELECT count(*) FROM rejects") == rejects
 

@@ -1,0 +1,24 @@
+-- What only Python runs between the steps of load.sql.
+-- step: quick
+-- The quick way: lines read with no proof for each. The step `proof` tells afterwards whether all of them were intact.
+CREATE OR REPLACE TEMP VIEW _parsed AS SELECT *, NULL::VARCHAR AS whole, TRY(_known_fields(text)) AS j FROM _raw_lines;
+INSERT INTO events
+SELECT experiment, run, byte_offset, t, event, group_id, prompt_id, generation_index, attempt, reason, step, cut_time,
+       path, weight_version, tokens, reward, NULL, file_id, line
+FROM _typed WHERE sound;
+-- step: proof
+-- For each part of `_parts`: lines taken, and how many texts and numbers they hold. If the bytes have no backslash, no
+-- bracket [, a brace at the beginning of each line, as many colons as values, quotes for just so many keys and texts, and
+-- commas between just so many values, then nothing else can stand in them.
+SELECT file_id, count(*),
+       count(run) + count(event) + count(group_id) + count(prompt_id) + count(reason) + count(events.path),
+       count(t) + count(generation_index) + count(attempt) + count(step) + count(cut_time) + count(weight_version)
+           + count(tokens) + count(reward)
+FROM events JOIN _parts USING (file_id) WHERE line >= first_line GROUP BY file_id;
+-- step: unproven
+DELETE FROM events USING _unproven WHERE _unproven.file_id = events.file_id AND line >= first_line;
+-- step: salvaged
+INSERT INTO events
+SELECT experiment, run, seq, t, event, group_id, prompt_id, generation_index, attempt, reason, step, cut_time,
+       path, weight_version, tokens, reward, extra::JSON, file_id, line
+FROM _salvaged;
