@@ -35,6 +35,8 @@ SELECT experiment, run, run_no, min(run_no) OVER (PARTITION BY experiment) AS ex
        lines_with_group, loose_lines, nameless_lines
 FROM numbered;
 
+CREATE OR REPLACE VIEW _touched_runs AS SELECT * FROM _runs WHERE experiment IN (SELECT experiment FROM _touched);
+
 -- _group_fixes: the group of lines that bear no group_id, where it is not simply their prompt_id.
 -- One row per such line. Empty for traces that name the group everywhere, or nowhere.
 CREATE TABLE IF NOT EXISTS _group_fixes(experiment VARCHAR, run VARCHAR, seq BIGINT, group_key VARCHAR);
@@ -96,9 +98,8 @@ CREATE OR REPLACE VIEW _rare_now AS
 SELECT r.run_no, e.seq, e.t, e.event, coalesce(f.group_key, e.group_id, e.prompt_id) AS group_key, e.generation_index,
        e.attempt, e.step, e.cut_time, e.path
 FROM events e
-JOIN _runs r ON r.experiment = e.experiment AND r.run = e.run
+JOIN _touched_runs r ON r.experiment = e.experiment AND r.run = e.run
 LEFT JOIN _group_fixes f ON f.experiment = e.experiment AND f.run = e.run AND f.seq = e.seq
-WHERE e.experiment IN (SELECT experiment FROM _touched)
-  AND (e.event IN ('group_reserved', 'group_admitted', 'group_sealed', 'group_finalizing', 'group_finalized',
+WHERE (e.event IN ('group_reserved', 'group_admitted', 'group_sealed', 'group_finalizing', 'group_finalized',
                    'group_discarded', 'snapshot_published', 'restore_started', 'restore_finished')
        OR e.event = 'attempt_abandoned' AND e.reason = 'restart');

@@ -15,10 +15,9 @@ SELECT r.run_no, coalesce(f.group_key, e.group_id, e.prompt_id) AS group_key, e.
        CASE e.event WHEN 'attempt_dispatched' THEN NULL WHEN 'attempt_sealed' THEN 'sealed'
                     ELSE coalesce(e.reason, 'abandoned') END AS ends_as
 FROM events e
-JOIN _runs r ON r.experiment = e.experiment AND r.run = e.run
+JOIN _touched_runs r ON r.experiment = e.experiment AND r.run = e.run
 LEFT JOIN _group_fixes f ON f.experiment = e.experiment AND f.run = e.run AND f.seq = e.seq
 WHERE e.event IN ('attempt_dispatched', 'attempt_sealed', 'attempt_abandoned') AND e.reason IS DISTINCT FROM 'restart'
-  AND e.experiment IN (SELECT experiment FROM _touched)
   AND coalesce(f.group_key, e.group_id, e.prompt_id) IS NOT NULL;
 
 -- _group_ends: one row per run and group: its closing lines. Most groups have one of a kind; for others, `lines`.
