@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rtrace_analytics.errors import DatabaseError, InputError, RtraceError
+    from rtrace_analytics.export.reading import open_parquet
     from rtrace_analytics.mixing import mix
     from rtrace_analytics.traces import Traces, connect, load
 
-__all__ = ["DatabaseError", "InputError", "RtraceError", "Traces", "connect", "load", "mix"]
+__all__ = ["DatabaseError", "InputError", "RtraceError", "Traces", "connect", "load", "mix", "open_parquet"]
 
 _MODULES = {
     "DatabaseError": "errors",
@@ -26,6 +27,7 @@ _MODULES = {
     "connect": "traces",
     "load": "traces",
     "mix": "mixing",
+    "open_parquet": "export.reading",
 }
 
 

@@ -51,7 +51,7 @@ def connect(path: str | Path | None = None, *, read_only: bool = False) -> "duck
     import duckdb
 
     where = ":memory:" if path is None else str(path)
-    config = {} if path is None or read_only else {"storage_compatibility_version": _STORAGE}
+    config: dict[str, Any] = {} if path is None or read_only else {"storage_compatibility_version": _STORAGE}
     if path is not None and not read_only and not Path(path).absolute().parent.is_dir():
         raise DatabaseError(f"no folder {str(Path(path).absolute().parent)!r} for the database: make it first")
     if read_only and path is not None and not Path(path).exists():

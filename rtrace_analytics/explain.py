@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics import database
 from rtrace_analytics.errors import InputError
+from rtrace_analytics.text import clean
 
 if TYPE_CHECKING:
     import duckdb
@@ -39,7 +40,7 @@ class Fact:
     places: tuple[Place, ...]
 
     def __str__(self) -> str:
-        return f"{self.text} [{', '.join(f'{shown(path)}:{line}' for path, line in self.places)}]"
+        return f"{self.text} [{', '.join(f'{clean(path)}:{line}' for path, line in self.places)}]"
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,6 @@ def explain(
         return _prompt(con, str(prompt_id), experiment)
     assert restore is not None
     return _restore(con, str(restore), experiment, limit)
-
-
-def shown(text: object) -> str:
-    """A name as it stands, with what a terminal would obey made visible."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(text))
 
 
 def _number(value: float) -> str:
@@ -160,7 +156,7 @@ def _prompt(con: "duckdb.DuckDBPyConnection", prompt_id: str, experiment: str | 
         if span["span_id"] == span["last_of_group"]:
             for line in _rows(con, "group_lines", experiment=name, group=span["group_key"]):
                 did = line["event"].removeprefix("group_")
-                text = f"Group {shown(span['group_key'])}: {did} by run {shown(line['run'])} at {_number(line['t'])}."
+                text = f"Group {clean(span['group_key'])}: {did} by run {clean(line['run'])} at {_number(line['t'])}."
                 story.tell(text, (line["run"], line["seq"]))
     lost = [span for span in spans if span["fate"] == "restart"]
     total, lost_s = sum(span["duration_s"] for span in spans), sum(span["duration_s"] for span in lost)
@@ -168,7 +164,7 @@ def _prompt(con: "duckdb.DuckDBPyConnection", prompt_id: str, experiment: str | 
     text = f"In all: {_count(len(spans), 'try', 'tries')} of {_count(len(groups), 'group')} ran {_number(total)} s; "
     text += f"{_count(len(lost), 'try', 'tries')} of {_number(lost_s)} s lost to {_count(stops, 'stop')}."
     story.tell(text if lost else text.split(";")[0] + "; none was lost to a stop.", *map(_dispatch, lost or spans))
-    return story.end(con, f"Prompt {shown(prompt_id)} of experiment {shown(name)}")
+    return story.end(con, f"Prompt {clean(prompt_id)} of experiment {clean(name)}")
 
 
 def _count(n: int, word: str, words: str | None = None) -> str:
@@ -180,8 +176,8 @@ def _dispatch(span: Row) -> Key:
 
 
 def _tell_span(story: _Story, span: Row, *, name_group: bool) -> None:
-    what = _name(span) + (f" of group {shown(span['group_key'])}" if name_group else "")
-    run, start_t = shown(span["run"]), span["start_t"]
+    what = _name(span) + (f" of group {clean(span['group_key'])}" if name_group else "")
+    run, start_t = clean(span["run"]), span["start_t"]
     again = " again" if span["is_again"] else ""
     story.tell(f"{what} was dispatched{again} by run {run} at {_number(start_t)}.", _dispatch(span))
     if span["end_kind"] is None:
@@ -193,7 +189,7 @@ def _tell_span(story: _Story, span: Row, *, name_group: bool) -> None:
     if span["fate"] == "restart":
         _tell_loss(story, span)
     for report in span["repeats"] or []:
-        text = f"Run {shown(report['run'])} abandons it with reason restart at {_number(report['t'])}: "
+        text = f"Run {clean(report['run'])} abandons it with reason restart at {_number(report['t'])}: "
         story.tell(text + _VERDICTS[report["verdict"]], (report["run"], report["seq"]))
 
 
@@ -217,7 +213,7 @@ def _ended(span: Row) -> str:
         "discarded": "Its group was discarded",
         "superseded": "Its sibling was dispatched again, with no word on this try,",
     }
-    return kinds.get(span["end_kind"], f"It was abandoned with reason {shown(span['end_kind'])}")
+    return kinds.get(span["end_kind"], f"It was abandoned with reason {clean(span['end_kind'])}")
 
 
 def _last(span: Row) -> Key:
@@ -225,16 +221,16 @@ def _last(span: Row) -> Key:
 
 
 def _tell_loss(story: _Story, span: Row) -> None:
-    by = shown(span["lost_by_run"])
+    by = clean(span["lost_by_run"])
     restore, snapshot = (span["lost_by_run"], span["restore_seq"]), None
     if span["cut_t"] is None:
         story.tell(f"Run {by} restored at {_number(span['restore_t'])}, from a snapshot that is not known.", restore)
     else:
         snapshot = (span["parent_run"], span["snapshot_seq"])
-        of = shown(span["parent_run"])
+        of = clean(span["parent_run"])
         story.tell(f"Run {of} published a snapshot cut at {_number(span['cut_t'])}.", snapshot)
         if span["end_kind"] is not None:
-            text = f"Run {shown(span['run'])} stopped: its latest line is at {_number(span['run_last_t'])}."
+            text = f"Run {clean(span['run'])} stopped: its latest line is at {_number(span['run_last_t'])}."
             story.tell(text, _last(span))
         text = f"Run {by} restored that snapshot at {_number(span['restore_t'])}"
         how = _HOW[span["lost_how"]]
@@ -271,14 +267,14 @@ def _restore(con: "duckdb.DuckDBPyConnection", run: str, experiment: str | None,
     known = [] if there else _query(con, "restoring_runs", experiment=experiment)
     name = _only("restore by run", run, experiment, there, [other for (other,) in known])
     (row,) = _rows(con, "restore", experiment=name, run=run)
-    story, by = _Story(name), shown(run)
-    path = "no path" if row["path"] is None else f"path {shown(row['path'])}"
+    story, by = _Story(name), clean(run)
+    path = "no path" if row["path"] is None else f"path {clean(row['path'])}"
     story.tell(f"Run {by} started to restore at {_number(row['restore_t'])}, {path}.", (run, row["restore_seq"]))
     if row["parent_run"] is None:
         text = f"Which snapshot that was is not in these traces: its {row['reported']:,} reports cannot be reckoned."
         story.tell(text, (run, row["restore_seq"]))
-        return story.end(con, f"Restore by run {by} of experiment {shown(name)}")
-    parent, snapshot = shown(row["parent_run"]), (row["parent_run"], row["snapshot_seq"])
+        return story.end(con, f"Restore by run {by} of experiment {clean(name)}")
+    parent, snapshot = clean(row["parent_run"]), (row["parent_run"], row["snapshot_seq"])
     text = f"The snapshot was cut at {_number(row['cut_t'])} by run {parent} and published at "
     text += f"{_number(row['published_t'])}: {_FOUND[row['match']]}"
     against = f"; {row['contradictions']} things speak against it" if row["contradictions"] else ""
@@ -301,16 +297,16 @@ def _restore(con: "duckdb.DuckDBPyConnection", run: str, experiment: str | None,
         text = f"{len(spans) - limit:,} more tries were lost with it, {_number(rest)} s"
         story.tell(f"{text}; their dispatches begin with the one shown.", _dispatch(spans[limit]))
     _tell_sum(story, row, run, snapshot, last)
-    return story.end(con, f"Restore by run {by} of experiment {shown(name)}")
+    return story.end(con, f"Restore by run {by} of experiment {clean(name)}")
 
 
 def _tell_lost(story: _Story, span: Row, snapshot: Key) -> None:
     report = None if span["report_seq"] is None else (span["lost_by_run"], span["report_seq"])
     how = "reported as abandoned" if span["lost_how"] == "reported" else _HOW[span["lost_how"]]
     prompt = (
-        f"Prompt {shown(span['prompt_id'])}" if span["prompt_id"] is not None else f"Group {shown(span['group_key'])}"
+        f"Prompt {clean(span['prompt_id'])}" if span["prompt_id"] is not None else f"Group {clean(span['group_key'])}"
     )
-    what = f"{prompt}, {_name(span)[0].lower()}{_name(span)[1:].rstrip(',')}, dispatched by run {shown(span['run'])}"
+    what = f"{prompt}, {_name(span)[0].lower()}{_name(span)[1:].rstrip(',')}, dispatched by run {clean(span['run'])}"
     end = "" if span["end_kind"] is None else f", sealed at {_number(span['end_t'])}"
     story.tell(f"{what}{end}: {_cost(span)}; {how}.", _dispatch(span), _end(span), report, snapshot)
 
@@ -322,7 +318,7 @@ def _tell_sum(story: _Story, row: Row, run: str, snapshot: Key, last: Key) -> No
     if row["first_report_seq"] is not None:
         verdicts = ("counted", "repeated", "never_dispatched", "unresolved", "not_stopped")
         each = ", ".join(f"{row[name]} {name.replace('_', ' ')}" for name in verdicts if row[name])
-        text = f"Run {shown(run)} reports {_count(row['reported'], 'attempt')} as abandoned: {each}"
+        text = f"Run {clean(run)} reports {_count(row['reported'], 'attempt')} as abandoned: {each}"
         naive = f"; counted each time, without regard to earlier losses, they would make {_number(row['naive_s'])} s"
         story.tell(f"{text}{naive}.", (run, row["first_report_seq"]), (run, row["last_report_seq"]))
 

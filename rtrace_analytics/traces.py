@@ -116,7 +116,7 @@ class Traces:
             )
 
     def label(self, labels: Mapping[str, Mapping[str, object]] | str | PathLike[str]) -> int:
-        """Label experiments, `{"a": {"interval_s": 120}}` or a CSV file of experiment,key,value; returns how many labels.
+        """Label experiments, `{"a": {"interval_s": 120}}` or a CSV file of experiment,key,value; returns how many.
 
         A key that is there gets the new value. Raises `InputError` for an experiment not there or a key told twice.
         """

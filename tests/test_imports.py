@@ -16,6 +16,7 @@ HEAVY = ("duckdb", "pandas", "pyarrow", "matplotlib", "numpy", "scipy", "ray", "
 FLOORS = {
     "errors": 0,
     "events": 0,
+    "text": 0,
     "recording": 1,
     "database": 1,
     "views": 2,

@@ -7,8 +7,8 @@ from importlib import import_module
 
 import click
 
-from rtrace_analytics.cli.output import clean
 from rtrace_analytics.errors import RtraceError
+from rtrace_analytics.text import clean
 
 _FIRST = ("waste", "load", "show", "sql")
 _NOT_COMMANDS = {"output"}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtrace_analytics.cli import output
+from rtrace_analytics.text import clean
 
 if TYPE_CHECKING:
     from rtrace_analytics.loading.follow import Restore, Take
@@ -61,7 +62,7 @@ def _stoppable() -> Iterator[None]:
 
 def _line(take: "Take") -> str:
     if take.trouble:
-        return f"waiting: {output.clean(take.trouble)}"
+        return f"waiting: {clean(take.trouble)}"
     age = "no snapshot yet" if take.snapshot_age_s is None else f"last snapshot {take.snapshot_age_s:,.0f} s ago"
     lost = "nothing lost" if not take.lost_s else f"lost so far {output.seconds(take.lost_s)}"
     rejects = f", {take.rejects:,} new rejects" if take.rejects else ""
@@ -69,12 +70,12 @@ def _line(take: "Take") -> str:
 
 
 def _cost(restore: "Restore") -> str:
-    told = f"RESTORE {output.clean(restore.run)} ({output.clean(restore.experiment)})"
+    told = f"RESTORE {clean(restore.run)} ({clean(restore.experiment)})"
     if restore.lost_s is None or restore.parent_run is None:
         return f"{told}: which snapshot it restored is not known, nor what it cost"
     assert restore.thrown_away_s is not None and restore.never_saved_s is not None
     return (
-        f"{told} of {output.clean(restore.parent_run)}, snapshot step {restore.snapshot_step}: "
+        f"{told} of {clean(restore.parent_run)}, snapshot step {restore.snapshot_step}: "
         f"{restore.lost_attempts:,} rollouts lost ({restore.lost_sealed:,} finished), "
         f"{output.seconds(restore.thrown_away_s)} thrown away, {output.seconds(restore.never_saved_s)} never saved"
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtrace_analytics.errors import DatabaseError
+from rtrace_analytics.text import clean
 
 if TYPE_CHECKING:
     import duckdb
@@ -29,13 +30,6 @@ format_option = click.option(
 def db_option(*, required: bool = True) -> Callable[[Any], Any]:
     """The option --db, the same in every command."""
     return click.option("--db", type=click.Path(), required=required, metavar="FILE", help="The database file.")
-
-
-def clean(text: str) -> str:
-    """The text with what a terminal would obey (escapes, line ends, marks that turn the reading order) made visible."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def seconds(value: float | None) -> str:

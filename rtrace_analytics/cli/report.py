@@ -6,6 +6,7 @@ import click
 
 from rtrace_analytics import report
 from rtrace_analytics.cli import output
+from rtrace_analytics.text import clean
 from rtrace_analytics.traces import Traces
 
 
@@ -20,4 +21,4 @@ def command(db: str, out: str, experiment: tuple[str, ...]) -> None:
     """
     with Traces(path=Path(db)) as traces:
         headline = report.write(traces, out, experiment=list(experiment) or None)
-    click.echo(f"{output.clean(out)}: {headline}")
+    click.echo(f"{clean(out)}: {headline}")

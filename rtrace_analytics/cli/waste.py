@@ -9,8 +9,9 @@ import click
 
 from rtrace_analytics import database, views
 from rtrace_analytics.cli import output
-from rtrace_analytics.cli.output import clean, moment, seconds
+from rtrace_analytics.cli.output import moment, seconds
 from rtrace_analytics.errors import InputError, RtraceError
+from rtrace_analytics.text import clean
 from rtrace_analytics.traces import Traces, connect
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import click
 
 from rtrace_analytics.cli import output
 from rtrace_analytics.errors import InputError
+from rtrace_analytics.text import clean
 from rtrace_analytics.traces import Traces
 
 _TOLD = (
@@ -80,7 +81,7 @@ def command(
         for sentence in traces.advice(
             experiment=name, intervals=intervals, publish_lag_s=publish_lag, save_cost_s=save_cost
         ):
-            print(output.clean(sentence))
+            print(clean(sentence))
 
 
 def numbers(option: str, text: str) -> list[float]:
@@ -98,4 +99,4 @@ def _tell(rows: list[dict[Any, Any]]) -> None:
         cost, mtbf = output.number(replayed["save_cost_s"]), output.seconds(replayed["mtbf_s"])
         print(f"; a save holds up {cost} s, stops come every {mtbf}: Young/Daly's interval is", end=" ")
         print(output.seconds(replayed["young_daly_s"]), end="")
-    print(f"\nrecorded: {output.clean(recorded['note'])}" if recorded["note"] else "")
+    print(f"\nrecorded: {clean(recorded['note'])}" if recorded["note"] else "")

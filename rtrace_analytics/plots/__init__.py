@@ -3,6 +3,7 @@
 Nothing is shown and no backend is set: in a notebook the figure appears by itself, elsewhere `ax.figure.savefig(...)`.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics.plots.compare import plot_compare
@@ -64,3 +65,7 @@ class Pictures:
     def compare(self, by: str = "experiment", metric: str = "lost_s_per_restore", **options: Any) -> "Axes":
         """Groups of experiments side by side, by a label; see `plot_compare`."""
         return plot_compare(self._traces, by, metric, **options)
+
+    def whatif(self, intervals: Sequence[float], *, ax: "Axes | None" = None, **options: Any) -> "Axes":
+        """What a stop would have cost with other snapshot intervals; options of `traces.whatif_interval`."""
+        return plot_whatif(self._traces.whatif_interval(intervals, **options), ax=ax)

@@ -117,8 +117,20 @@ def _page(traces: Traces, experiment: str | Sequence[str] | None) -> tuple[str, 
         definitions=definitions,
         about={view: dict(defined) for view, defined in definitions.items()},
         pictures=_pictures(traces, experiment),
+        advice=_advice(traces, rows["experiment_waste"]),
     )
     return page, said
+
+
+def _advice(traces: Traces, experiments: list[Row]) -> tuple[str, list[str]]:
+    """The experiment that lost most and at most three sentences on it; none where there is no database to replay."""
+    if not experiments:
+        return "", []
+    most = max(experiments, key=lambda row: row["lost_s"] or 0.0)["experiment"]
+    try:
+        return most, traces.advice(experiment=most)
+    except InputError:
+        return most, []
 
 
 def _rows(con: "duckdb.DuckDBPyConnection", view: str, experiment: str | Sequence[str] | None) -> list[Row]:

@@ -103,6 +103,15 @@ def test_the_figures_are_the_views(samples, pages):
         assert row.check.replace("_", " ") in told
 
 
+def test_it_ends_in_advice_on_the_experiment_that_lost_most(samples, pages):
+    told = _told(pages["samples"])
+    sentences = rta.connect(samples).advice(experiment="stale-drops")
+    assert 1 <= len(sentences) <= 3
+    assert "What would have cost less" in told and all(sentence in told for sentence in sentences)
+    few = _told(report.html(rta.connect(samples), experiment="pr-example"))
+    assert "What would have cost less" not in few  # one stop is too few
+
+
 def test_one_experiment(samples):
     told = _told(report.html(rta.connect(samples), experiment="pr-example"))
     assert "1 stop threw away 35 % of all rollout time: 28 s before the cut, 3 s after it." in told
