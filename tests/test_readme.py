@@ -68,3 +68,13 @@ def test_no_path_of_this_machine(folder):
     for name in files:
         text = (ROOT / name).read_bytes().decode("utf-8", "replace")
         assert not [word for word in forbidden if word in text], name
+
+
+def test_parquet_queries_run(tmp_path):
+    with rta.load(ROOT / "data/samples/two-kills") as traces:
+        traces.export_parquet(tmp_path / "lake")
+    queries = re.findall(r"^SELECT .*lake/.*$", "\n".join(_blocks("")), re.M)
+    assert len(queries) == 2
+    with rta.load(ROOT / "data/samples/pr-example") as traces:
+        for query in queries:
+            assert traces.sql(query.replace("lake/", f"{tmp_path}/lake/")).fetchall()
