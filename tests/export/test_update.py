@@ -238,7 +238,7 @@ def test_readers_in_a_loop_see_old_or_new_and_never_fail(tmp_path):
                 ones, twos = (frame[frame["experiment"] == experiment] for experiment in ("one", "two"))
                 seen[name].add(("one", len(ones), ones["start_t"].sum()))
                 seen[name].add(("two", len(twos), twos["start_t"].sum()))
-                done.wait(0.01)
+                done.wait(0.05)
         except Exception as error:
             failures.append((name, error))
 
