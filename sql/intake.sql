@@ -22,3 +22,13 @@ INSERT INTO events
 SELECT experiment, run, seq, t, event, group_id, prompt_id, generation_index, attempt, reason, step, cut_time,
        path, weight_version, tokens, reward, extra::JSON, file_id, line
 FROM _salvaged;
+-- step: not_plain
+SELECT file_id, line FROM _read WHERE NOT intact;
+-- step: all_rest
+SELECT file_id, line FROM _rest ORDER BY file_id, line;
+-- step: suspects
+SELECT file_id, line FROM _odd WHERE NOT whole_event ORDER BY file_id, line;
+-- step: fragments
+INSERT INTO rejects SELECT file_id, line, byte_offset, problem, text FROM _fragments;
+-- step: hashes
+INSERT INTO _blocks SELECT file_id, block, bytes, hash FROM _hashes;

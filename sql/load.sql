@@ -103,6 +103,7 @@ SELECT *, CASE WHEN others::VARCHAR <> '{}' THEN others END AS extra,
            AND (j.cut_time IS NULL OR coalesce(isfinite(cut_time), false))
            AND (j.reward IS NULL OR coalesce(isfinite(reward), false)), false) AS whole_event
 FROM typed;
+-- step: odd_events
 INSERT INTO events
 SELECT experiment, run, byte_offset, t, event, group_id, prompt_id, generation_index, attempt, reason, step, cut_time,
        path, weight_version, tokens, reward, extra, file_id, line

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from rtrace_analytics.events import FIELDS
 from rtrace_analytics.loading.files import TraceFile, save_file, text_from
-from rtrace_analytics.loading.intake import Intake, Job
+from rtrace_analytics.loading.intake import Intake
+from rtrace_analytics.loading.lines import Job
 from rtrace_analytics.loading.order import PLACE
 from rtrace_analytics.loading.read import BLOCK, CHUNK, block_hashes, is_compressed, line_starts
 from rtrace_analytics.loading.report import FileReport

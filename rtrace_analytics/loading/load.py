@@ -68,6 +68,7 @@ def load_with(
             intake = Intake(con, bar.advance, careful=careful)
             intake.take(plan.jobs)
             plan.take_copies(intake)
+            intake.close()
         touched = plan.touched | _finish(con, plan) | _rename(con, plan.experiments)
         if touched:
             database.derive(con, sorted(touched))

@@ -14,7 +14,8 @@ from rtrace_analytics.errors import InputError
 from rtrace_analytics.loading.compare import difference, still_holds
 from rtrace_analytics.loading.files import Head, TraceFile, disk_state, known_files, read_head, save_file, unchanged
 from rtrace_analytics.loading.find import Found, default_experiment
-from rtrace_analytics.loading.intake import Intake, Job
+from rtrace_analytics.loading.intake import Intake
+from rtrace_analytics.loading.lines import Job
 from rtrace_analytics.loading.report import FileReport, LoadReport
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rtrace_analytics import loading
 from rtrace_analytics.errors import InputError
 from rtrace_analytics.events import FIELDS
-from rtrace_analytics.loading import intake, read
+from rtrace_analytics.loading import lines, read
 from rtrace_analytics.loading.salvage import take_apart
 from tests.loading.worlds import contents, dispatches, fresh, line, one, tables_only, write
 
@@ -68,7 +68,7 @@ def test_u2028_crlf_and_long_lines(con: Con, tmp_path: Path) -> None:
 
 
 def test_long_line_as_chunks_are_read(con: Con, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "CHUNK", read.BLOCK)
+    monkeypatch.setattr(lines, "CHUNK", read.BLOCK)
     long = line(3, "a", "note", reason="y" * 300_000)
     parts = [*dispatches("a", 0, 2000), long, *dispatches("a", 2000, 3000), b'{"t": 1, "x": "' + b"z" * 200_000]
     path = write(tmp_path / "e/t.jsonl", *parts)
@@ -255,10 +255,10 @@ def test_sql_reads_what_python_reads_ever(tmp_path_factory: pytest.TempPathFacto
     check_reading(tmp_path_factory.mktemp("sql") / "e/t.jsonl", lines)
 
 
-def check_reading(path: Path, lines: list[str]) -> None:
+def check_reading(path: Path, texts: list[str]) -> None:
     """A load of these lines gives the rows and rejects that taking each apart gives."""
     good = dispatches("z", 0, 1)[0]
-    data = good + b"".join(text.encode() + b"\n" for text in lines)
+    data = good + b"".join(text.encode() + b"\n" for text in texts)
     expected = []
     rejects, at = 0, 0
     for number, part in enumerate(data.split(b"\n")[:-1], start=1):
