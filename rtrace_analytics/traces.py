@@ -146,12 +146,25 @@ class Traces:
         with self.opened(write=True) as con:
             return _forget(con, experiment)
 
-    def export_parquet(self, folder: str | PathLike[str]) -> list[Path]:
-        """Write every view to `folder/<view>/experiment=<name>/`; returns the files. See `rtrace_analytics.export`."""
+    def export_parquet(
+        self,
+        folder: str | PathLike[str],
+        *,
+        views: Sequence[str] | None = None,
+        experiment: str | Sequence[str] | None = None,
+    ) -> list[Path]:
+        """Bring `folder/<view>/experiment_key=<key>/` up to date; returns its files. See `export.parquet.update`."""
         from rtrace_analytics.export import parquet
 
         with self.opened() as con:
-            return parquet.export(con, folder)
+            return parquet.export(con, folder, views=views, experiment=experiment)
+
+    def export_perfetto(self, path: str | PathLike[str], *, experiment: str | Sequence[str] | None = None) -> int:
+        """Write the spans as Chrome trace JSON for Perfetto; returns its lines. See `export.perfetto.export`."""
+        from rtrace_analytics.export import perfetto
+
+        with self.opened() as con:
+            return perfetto.export(con, path, experiment=experiment)
 
     def whatif_interval(
         self,

@@ -9,7 +9,7 @@ WITH reports AS (
            count(*) FILTER (verdict = 'not_stopped') AS not_stopped
     FROM restart_reports GROUP BY experiment, run
 ), literal AS (  -- the PR's rule as written: every report, each time
-    SELECT r.experiment, r.run, sum(r.cut_t - m.start_t) AS naive_s
+    SELECT r.experiment, r.run, fsum(r.cut_t - m.start_t) AS naive_s
     FROM _matched_reports m JOIN _restores r USING (run_no)
     GROUP BY r.experiment, r.run
 ), lost_spans AS (
@@ -18,12 +18,12 @@ WITH reports AS (
     SELECT experiment, lost_by_run AS run, count(*) AS attempts,
            count(*) FILTER (lost_how IN ('silent', 'redone', 'dropped')) AS unreported,
            count(*) FILTER (end_kind = 'sealed') AS sealed, count(*) FILTER (start_t > cut_t) AS after_cut,
-           sum(thrown_away_s) AS thrown_away_s, sum(never_saved_s) AS never_saved_s,
-           sum(never_saved_max_s) AS never_saved_max_s
+           fsum(thrown_away_s) AS thrown_away_s, fsum(never_saved_s) AS never_saved_s,
+           fsum(never_saved_max_s) AS never_saved_max_s
     FROM lost_spans GROUP BY ALL
 ), fleet AS (  -- rollouts in flight over the runs stopped: attempt-seconds of all of them per wall-second of all of them
     SELECT s.experiment, s.run,
-           sum(x.mean_in_flight * (x.last_t - x.first_t)) / nullif(sum(x.last_t - x.first_t), 0) AS in_flight
+           fsum(x.mean_in_flight * (x.last_t - x.first_t)) / nullif(fsum(x.last_t - x.first_t), 0) AS in_flight
     FROM (SELECT experiment, lost_by_run AS run, run AS stopped_run FROM lost_spans GROUP BY ALL) s
     JOIN runs x ON x.experiment = s.experiment AND x.run = s.stopped_run
     GROUP BY s.experiment, s.run

@@ -1,7 +1,8 @@
 -- rollout_seconds: one row per experiment and fate; the seconds of all fates are those of all spans.
+-- fsum, here and in all views: sum() of doubles depends on the order of the rows, so on the number of threads.
 CREATE OR REPLACE VIEW rollout_seconds AS
-SELECT experiment, fate, count(*) AS spans, sum(duration_s) AS seconds,
-       sum(duration_s) / nullif(sum(sum(duration_s)) OVER (PARTITION BY experiment), 0) AS share
+SELECT experiment, fate, count(*) AS spans, fsum(duration_s) AS seconds,
+       fsum(duration_s) / nullif(fsum(fsum(duration_s)) OVER (PARTITION BY experiment), 0) AS share
 FROM attempt_spans
 GROUP BY experiment, fate;
 

@@ -5,7 +5,7 @@
 -- ('x', 1, 1, 4, 88, 63, 28, 3, 31, 31, 1771.4, 7750, 0.352).
 CREATE OR REPLACE VIEW experiment_waste AS
 WITH rollouts AS (
-    SELECT experiment, sum(spans)::BIGINT AS rollouts, sum(seconds) AS rollout_s FROM rollout_seconds GROUP BY experiment
+    SELECT experiment, sum(spans)::BIGINT AS rollouts, fsum(seconds) AS rollout_s FROM rollout_seconds GROUP BY experiment
 ), pieces AS (  -- of each run the part that no run begun before it covers
     SELECT experiment,
            greatest(0, last_t - greatest(first_t, coalesce(max(last_t) OVER earlier, first_t))) AS wall_s
@@ -13,10 +13,10 @@ WITH rollouts AS (
     WINDOW earlier AS (PARTITION BY experiment ORDER BY first_t, last_t, run
                        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ), walls AS (
-    SELECT experiment, sum(wall_s) AS wall_s FROM pieces GROUP BY experiment
+    SELECT experiment, fsum(wall_s) AS wall_s FROM pieces GROUP BY experiment
 ), lost AS (
-    SELECT experiment, count(*) AS restores, count(lost_s) AS known_restores, sum(thrown_away_s) AS thrown_away_s,
-           sum(never_saved_s) AS never_saved_s, sum(lost_s) AS lost_s
+    SELECT experiment, count(*) AS restores, count(lost_s) AS known_restores, fsum(thrown_away_s) AS thrown_away_s,
+           fsum(never_saved_s) AS never_saved_s, fsum(lost_s) AS lost_s
     FROM cut_time_waste GROUP BY experiment
 ), figures AS (  -- no restore: nothing lost; only restores of unknown cut: not known
     SELECT w.experiment, coalesce(l.restores, 0) AS restores, coalesce(l.known_restores, 0) AS known_restores,

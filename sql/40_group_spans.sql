@@ -34,7 +34,7 @@ WITH visits AS (
     SELECT experiment, group_key, occurrence, min(prompt_id) AS prompt_id, min(start_t) AS first_dispatch_t,
            count(DISTINCT coalesce(generation_index, -1)) AS siblings, count(*) AS attempts,
            count(*) FILTER (fate = 'restart' AND (end_kind IS NULL OR end_kind IN ('sealed', 'discarded'))) AS lost_attempts,
-           sum(duration_s) AS attempt_s
+           fsum(duration_s) AS attempt_s
     FROM visits GROUP BY ALL
 ), finished AS (  -- of each sibling the try that was sealed last
     SELECT experiment, group_key, occurrence, generation_index, end_t, by_group

@@ -19,9 +19,9 @@ WITH spans AS (
     FROM spans s JOIN bounds b USING (experiment)
 )
 SELECT experiment, decile, min(duration_s) AS least_s, max(duration_s) AS most_s, count(*) AS spans,
-       count(*) FILTER (is_lost) AS lost, count(*) FILTER (is_lost) / count(*) AS lost_share, sum(duration_s) AS seconds,
-       coalesce(sum(duration_s) FILTER (is_lost), 0) AS lost_s,
-       coalesce(sum(duration_s) FILTER (is_lost), 0) / nullif(sum(duration_s), 0) AS lost_s_share
+       count(*) FILTER (is_lost) AS lost, count(*) FILTER (is_lost) / count(*) AS lost_share, fsum(duration_s) AS seconds,
+       coalesce(fsum(duration_s) FILTER (is_lost), 0) AS lost_s,
+       coalesce(fsum(duration_s) FILTER (is_lost), 0) / nullif(fsum(duration_s), 0) AS lost_s_share
 FROM placed GROUP BY experiment, decile;
 
 COMMENT ON VIEW survivorship IS 'one row per experiment and decile of how long dispatches ran: are long ones lost more?';

@@ -10,9 +10,9 @@ WITH spans AS (
 )
 SELECT experiment, prompt AS prompt_id, count(DISTINCT lost_by_run) AS stops,
        count(*) FILTER (fate = 'restart') AS lost_attempts,
-       sum(duration_s) FILTER (fate = 'restart') AS lost_s,
-       sum(thrown_away_s) AS thrown_away_s, sum(never_saved_s) AS never_saved_s,
-       coalesce(sum(duration_s) FILTER (fate = 'kept'), 0) AS kept_s,
+       fsum(duration_s) FILTER (fate = 'restart') AS lost_s,
+       fsum(thrown_away_s) AS thrown_away_s, fsum(never_saved_s) AS never_saved_s,
+       coalesce(fsum(duration_s) FILTER (fate = 'kept'), 0) AS kept_s,
        arg_min(lost_by_run, (restore_t, lost_by_run)) AS first_lost_by_run,
        arg_max(lost_by_run, (restore_t, lost_by_run)) AS last_lost_by_run
 FROM spans

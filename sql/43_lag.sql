@@ -36,11 +36,11 @@ WITH restored AS (
            CASE WHEN s.end_kind = 'sealed' AND s.run = m.parent_run AND s.end_t > m.cut_t THEN s.end_t END AS finished_t
     FROM marks m JOIN attempt_spans s ON s.experiment = m.experiment AND s.lost_by_run = m.run
 ), sums AS (
-    SELECT l.experiment, l.run, sum(l.duration_s) AS lost_s,
-           coalesce(sum(l.duration_s) FILTER (l.finished_t <= m.newest_published_cut_t), 0) AS older_s,
-           coalesce(sum(l.duration_s) FILTER (l.finished_t > m.newest_published_cut_t AND l.finished_t <= m.newest_cut_t), 0)
+    SELECT l.experiment, l.run, fsum(l.duration_s) AS lost_s,
+           coalesce(fsum(l.duration_s) FILTER (l.finished_t <= m.newest_published_cut_t), 0) AS older_s,
+           coalesce(fsum(l.duration_s) FILTER (l.finished_t > m.newest_published_cut_t AND l.finished_t <= m.newest_cut_t), 0)
                AS unpublished_s,
-           coalesce(sum(l.duration_s) FILTER (l.finished_t > m.newest_cut_t AND l.finished_t <= m.due_cut_t), 0) AS due_s
+           coalesce(fsum(l.duration_s) FILTER (l.finished_t > m.newest_cut_t AND l.finished_t <= m.due_cut_t), 0) AS due_s
     FROM lost l JOIN marks m ON m.experiment = l.experiment AND m.run = l.run
     GROUP BY ALL
 )

@@ -41,7 +41,7 @@ WITH lines AS (
     WHERE l.event = 'attempt_abandoned'
     GROUP BY ALL
 ), lost AS (
-    SELECT experiment, lost_by_run AS run, group_key, count(*) AS lost_attempts, sum(duration_s) AS lost_s
+    SELECT experiment, lost_by_run AS run, group_key, count(*) AS lost_attempts, fsum(duration_s) AS lost_s
     FROM attempt_spans WHERE lost_by_run IS NOT NULL GROUP BY ALL
 )
 SELECT h.experiment, h.run, r.restore_t, h.group_key, h.prompt_id, h.running, h.sealed,
