@@ -14,7 +14,7 @@ def command(paths: tuple[str, ...], form: str) -> None:
     """Say what is wrong with the trace files PATH... (files, folders, globs), with examples; nothing is kept.
 
     A row per finding: quality checks, rejects, keys that stand twice in an object, warnings. Exits 1 when anything is
-    wrong; an unfinished last line and unknown events are told, but are not wrong.
+    wrong; that the trace goes on (an unfinished last line, open rollouts) and unknown events are not.
     """
     from rtrace_analytics.loading.check import check
 

@@ -51,10 +51,12 @@ def _stoppable() -> Iterator[None]:
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
 
+    import duckdb
+
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, duckdb.InterruptException):
         pass
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rtrace_analytics.loading.report import LoadReport
 
-NOT_WRONG = frozenset({"pending", "unknown_events"})  # told, but they happen to sound traces
+NOT_WRONG = frozenset({"open_at_end", "pending", "unknown_events"})  # told, but they happen to sound traces
 _EXAMPLES = 5
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtrace_analytics.events import FIELDS
-from rtrace_analytics.loading.files import TraceFile, save_file, text_from
+from rtrace_analytics.loading.files import TraceFile, save_files, text_from
 from rtrace_analytics.loading.intake import Intake
 from rtrace_analytics.loading.lines import Job
 from rtrace_analytics.loading.order import PLACE
@@ -103,7 +103,7 @@ def _line(
     """The first line, from the one that holds the beginning of a block on, whose events or rejects are not the same."""
     begin, line = _line_at(path, block * BLOCK)
     trial = TraceFile(_TRIAL, path, file.experiment, bytes=begin, lines=line - 1)
-    save_file(con, trial)
+    save_files(con, [trial])
     intake.take([Job(trial, path, FileReport(path, file.experiment), until)])
     con.execute(
         "UPDATE events SET event = _renames.name FROM _renames "

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -58,11 +58,14 @@ def known_files(con: "duckdb.DuckDBPyConnection") -> list[TraceFile]:
     return files
 
 
-def save_file(con: "duckdb.DuckDBPyConnection", file: TraceFile) -> None:
-    """Write a row of `trace_files` anew."""
-    con.execute("DELETE FROM trace_files WHERE file_id = ?", [file.file_id])
-    values = [getattr(file, name) for name in COLUMNS]
-    con.execute(f"INSERT INTO trace_files({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})", values)
+def save_files(con: "duckdb.DuckDBPyConnection", files: Sequence[TraceFile]) -> None:
+    """Write rows of `trace_files` anew, all in two statements."""
+    import pyarrow as pa
+
+    con.execute("DELETE FROM trace_files WHERE list_contains(?::INTEGER[], file_id)", [[f.file_id for f in files]])
+    con.register("_saved_files", pa.table({name: [getattr(f, name) for f in files] for name in COLUMNS}))
+    con.execute(f"INSERT INTO trace_files({', '.join(COLUMNS)}) SELECT * FROM _saved_files")
+    con.unregister("_saved_files")
 
 
 @dataclass

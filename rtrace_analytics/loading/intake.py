@@ -62,6 +62,7 @@ class Intake:
         self._advance = advance  # called with the bytes done
         self._steps = database.steps("load.sql") | database.steps("intake.sql")
         self._hashes: list[NDArray[np.uint64]] = []  # of the file whose chunks are coming
+        self._blocks: list[pa.Table] = []  # of the files of a batch that are through
         self._slots = {name: _Slot(schema) for name, schema in _SLOTS.items()}
         for name, slot in self._slots.items():
             con.register(name, slot)
@@ -97,6 +98,7 @@ class Intake:
                 end = end if pieces.pending is None else start + pieces.pending
                 part.job.file.pending = part.job.report.pending = int(pieces.pending is not None)
             self._account(part, end)
+        self._keep_hashes()
         self._keep(taken)
 
     def _quick(self, parts: list[Part]) -> list[Part]:
@@ -205,14 +207,19 @@ class Intake:
             until = len(chunk.before) + end
             hashes = np.append(hashes, block_hashes(data[until - rest : until]))
             sizes = np.append(sizes, np.int32(rest))
-        self._con.execute("DELETE FROM _blocks WHERE file_id = ? AND block >= ?", [file.file_id, part.base])
         ids = np.full(len(hashes), file.file_id, np.int32)
         blocks = np.arange(part.base, part.base + len(hashes))
-        self._put("_hashes", pa.Table.from_arrays([ids, blocks, sizes, hashes], schema=_SLOTS["_hashes"]))
-        self._run("hashes")
+        self._blocks.append(pa.Table.from_arrays([ids, blocks, sizes, hashes], schema=_SLOTS["_hashes"]))
         if chunk.damage:
             part.job.report.warnings.append(chunk.damage)
             file.warnings = chunk.damage
+
+    def _keep_hashes(self) -> None:
+        """Put the hashes of the files that are through into the table, in place of those of their last, unfull block."""
+        if self._blocks:
+            self._put("_hashes", *self._blocks)
+            self._run("hashes")
+            self._blocks = []
 
     def _put(self, slot: str, *tables: pa.Table) -> None:
         self._slots[slot].table = pa.concat_tables(tables)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics import database
 from rtrace_analytics.errors import DatabaseError
-from rtrace_analytics.loading.files import save_file
+from rtrace_analytics.loading.files import save_files
 from rtrace_analytics.loading.find import find
 from rtrace_analytics.loading.intake import Intake
+from rtrace_analytics.loading.memory import small_memory
 from rtrace_analytics.loading.order import keep_order
 from rtrace_analytics.loading.plan import Plan
 from rtrace_analytics.loading.progress import Progress
@@ -61,7 +62,7 @@ def load_with(
 ) -> LoadReport:
     """`load`; `careful`: all lines with more than known fields are taken apart, so that no doubled key is missed."""
     found = find(paths, experiment, experiment_from)
-    with _transaction(con):
+    with small_memory(con), _transaction(con):
         plan = Plan(con, found)
         _keep_options(con, plan.experiments, labels or {}, rename or {})
         with Progress(plan.bytes_ahead(), progress) as bar:
@@ -84,10 +85,18 @@ def _transaction(con: "duckdb.DuckDBPyConnection") -> Iterator[None]:
     try:
         yield
         con.execute("COMMIT")
-    except (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.FatalException) as error:
+    except (
+        duckdb.IOException,
+        duckdb.OutOfMemoryException,
+        duckdb.FatalException,
+        duckdb.TransactionException,
+    ) as error:
         _roll_back(con)
         problem = str(error).splitlines()[0]
         raise DatabaseError(f"nothing was loaded, the database could not be written: {problem}") from error
+    except duckdb.InterruptException as error:  # how DuckDB tells of Ctrl-C
+        _roll_back(con)
+        raise KeyboardInterrupt from error
     except BaseException:
         _roll_back(con)
         raise
@@ -127,8 +136,9 @@ def _rename(con: "duckdb.DuckDBPyConnection", experiments: set[str]) -> set[str]
 def _finish(con: "duckdb.DuckDBPyConnection", plan: Plan) -> set[str]:
     """Write what is known of the files now, and their order; the experiments that have new events."""
     new: dict[int, int] = {}
+    if plan.jobs:
+        save_files(con, list({job.file.file_id: job.file for job in plan.jobs}.values()))
     for job in plan.jobs:
-        save_file(con, job.file)
         if job.report.events:
             new[job.file.file_id] = min(job.first_line, new.get(job.file.file_id, job.first_line))
     touched = {job.file.experiment for job in plan.jobs if job.report.events}

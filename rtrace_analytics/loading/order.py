@@ -15,10 +15,12 @@ PLACE = 2**44 - 1  # mask of the place in the file
 
 _NEW_PAIRS = """
 INSERT INTO _run_files
-SELECT experiment, run, file_id, arg_min(t, seq & $place), 0 FROM events
-WHERE file_id = $file AND line >= $line
-  AND (run, file_id) NOT IN (SELECT (run, file_id) FROM _run_files WHERE file_id = $file)
-GROUP BY experiment, run, file_id"""
+SELECT e.experiment, e.run, e.file_id, arg_min(e.t, e.seq & $place), 0
+FROM events e
+JOIN (SELECT unnest($files::INTEGER[]) AS file_id, unnest($lines::BIGINT[]) AS line) new
+  ON new.file_id = e.file_id AND e.line >= new.line
+ANTI JOIN _run_files known ON known.file_id = e.file_id AND known.run = e.run
+GROUP BY e.experiment, e.run, e.file_id"""
 
 _RANKS = """
 UPDATE _run_files SET rank = ranked.rank
@@ -47,8 +49,7 @@ def keep_order(con: "duckdb.DuckDBPyConnection", new: dict[int, int], experiment
 
     Raises `InputError` where two files hold the same dispatch: copies that begin differently.
     """
-    for file, line in new.items():
-        con.execute(_NEW_PAIRS, {"file": file, "line": line, "place": PLACE})
+    con.execute(_NEW_PAIRS, {"files": list(new), "lines": list(new.values()), "place": PLACE})
     before = con.execute(_SPREAD, {"experiments": sorted(experiments)}).fetchone()
     con.execute(_RANKS)
     after = con.execute(_SPREAD, {"experiments": sorted(experiments)}).fetchone()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rtrace_analytics.errors import InputError
 from rtrace_analytics.loading.compare import difference, still_holds
-from rtrace_analytics.loading.files import Head, TraceFile, disk_state, known_files, read_head, save_file, unchanged
+from rtrace_analytics.loading.files import Head, TraceFile, disk_state, known_files, read_head, save_files, unchanged
 from rtrace_analytics.loading.find import Found, default_experiment
 from rtrace_analytics.loading.intake import Intake
 from rtrace_analytics.loading.lines import Job
@@ -145,7 +145,6 @@ class Plan:
         file.disk_bytes, file.modified_ns = disk_state(path)
         file.pending = 0
         file.path = path
-        save_file(self._con, file)
         self.experiments.add(file.experiment)
         self.jobs.append(Job(file, path, report))
 
@@ -183,7 +182,7 @@ class Plan:
                 report.warnings.append(f"was loaded as {file.path!r}, which is gone")
                 file.path = f.path
                 file.disk_bytes, file.modified_ns = disk_state(f.path) if common == file.bytes else (None, None)
-                save_file(self._con, file)
+                save_files(self._con, [file])
 
     def _extend(self, file: TraceFile, path: str, report: FileReport, intake: Intake) -> None:
         """Take up what the file at another path has beyond what is known; then that path is its own."""
@@ -196,7 +195,7 @@ class Plan:
             self.jobs.pop()
             file.path, file.pending = before.path, before.pending
             file.disk_bytes, file.modified_ns = before.disk_bytes, before.modified_ns
-            save_file(self._con, file)
+            save_files(self._con, [file])
 
     def _same_experiment(self, f: Found, file: TraceFile, path: str, *, copy: bool = False) -> None:
         given = f.experiment_named or (copy and f.experiment != default_experiment(file.path))
