@@ -31,4 +31,5 @@ SELECT file_id, line FROM _odd WHERE NOT whole_event ORDER BY file_id, line;
 -- step: fragments
 INSERT INTO rejects SELECT file_id, line, byte_offset, problem, text FROM _fragments;
 -- step: hashes
+DELETE FROM _blocks WHERE (file_id, block) IN (SELECT (file_id, block) FROM _hashes);
 INSERT INTO _blocks SELECT file_id, block, bytes, hash FROM _hashes;
