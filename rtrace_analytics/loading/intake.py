@@ -215,7 +215,7 @@ class Intake:
             file.warnings = chunk.damage
 
     def _keep_hashes(self) -> None:
-        """Put the hashes of the files that are through into the table, in place of those of their last, unfull block."""
+        """Put the hashes of the files that are through into the table, in place of those of their last block."""
         if self._blocks:
             self._put("_hashes", *self._blocks)
             self._run("hashes")
