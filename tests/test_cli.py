@@ -351,3 +351,13 @@ def test_moments_are_as_in_the_trace_and_dates_where_they_can_be():
     assert output.moment(1_795_984_652.125) == "2026-11-29 20:37:32 UTC (1795984652.125)"
     assert output.moment(None) == "unknown"
     assert output.moment(1e300).startswith("1")
+
+
+def test_doctor_in_ten_lines(rtrace):
+    code, out, err = rtrace("doctor")
+    lines = out.splitlines()
+    assert (code, err, len(lines)) == (0, "", 10)
+    assert lines[0].startswith("rtrace 0.1.0, Python 3.")
+    assert lines[1].startswith("database format 1, SQL in ")
+    assert [line.split()[0] for line in lines[2:7]] == ["duckdb", "pyarrow", "pandas", "matplotlib", "scipy"]
+    assert [line.split()[1] for line in lines[7:]] == ["notebook:", "fast:", "ray:"]
