@@ -1,8 +1,10 @@
 -- From lines to events. Python runs the steps it needs; the duckdb command line runs the whole file, after sql/[0-9]*.sql:
 --   (echo "SET VARIABLE trace_files = 'logs/*.jsonl';"; cat sql/[0-9]*.sql sql/load.sql) | duckdb traces.duckdb
 -- An experiment is then the folder a file lies in (above a launch folder exp_001), or the variable `experiment`.
--- Without Python a line that is not exactly one whole event goes to `rejects` as it is: `rtrace load` takes it apart.
+-- Without Python a line that is not exactly one whole event goes to `rejects` as it is: `rtrace load` takes it apart. So
+-- does a line that read_csv cannot read, and the lines after it in its file are then numbered one too low.
 -- step: files
+INSERT OR IGNORE INTO _about VALUES ('format', '1');  -- as in database.py, so that Python opens what this makes
 INSERT INTO trace_files(file_id, path, experiment)
 SELECT row_number() OVER (ORDER BY file), file,
        coalesce(getvariable('experiment')::VARCHAR,
@@ -10,12 +12,16 @@ SELECT row_number() OVER (ORDER BY file), file,
                 'default')
 FROM (SELECT file, string_split(parse_dirpath(file), '/') AS folders FROM glob(getvariable('trace_files')));
 -- step: lines
+-- The rows of a table keep the order in which read_csv finds the lines; where they begin it does not tell, and the number
+-- of a line orders as well.
+CREATE OR REPLACE TEMP TABLE _csv_lines AS
+SELECT filename, text
+FROM read_csv(getvariable('trace_files'), columns = {'text': 'VARCHAR'}, header = false, auto_detect = false,
+              delim = chr(1), quote = '', escape = '', strict_mode = false, store_rejects = true, filename = true,
+              max_line_size = 100000000);
 CREATE OR REPLACE TEMP VIEW _raw_lines AS
-SELECT experiment, file_id, line, byte_offset, text
-FROM (SELECT filename, text, row_number() OVER (PARTITION BY filename) AS line,
-             sum(strlen(text) + 1) OVER (PARTITION BY filename ROWS UNBOUNDED PRECEDING) - strlen(text) - 1 AS byte_offset
-      FROM read_csv(getvariable('trace_files'), columns = {'text': 'VARCHAR'}, header = false, auto_detect = false,
-                    delim = chr(1), quote = '', escape = '', new_line = '\n', filename = true, max_line_size = 100000000))
+SELECT experiment, file_id, 1 + _csv_lines.rowid - first_row AS line, line AS byte_offset, text
+FROM _csv_lines JOIN (SELECT filename, min(rowid) AS first_row FROM _csv_lines GROUP BY filename) USING (filename)
 JOIN trace_files ON path = filename;
 -- step: parsed
 CREATE OR REPLACE TEMP VIEW _parsed AS
@@ -110,13 +116,27 @@ SELECT experiment, run, byte_offset, t, event, group_id, prompt_id, generation_i
 FROM _odd WHERE whole_event;
 -- step: rejects
 INSERT INTO rejects
-SELECT file_id, line, byte_offset, 'not exactly one event: rtrace load takes it apart', left(text, 1000)
+SELECT file_id, line, NULL, 'not exactly one event: rtrace load takes it apart', left(text, 1000)
 FROM _odd WHERE NOT whole_event AND trim(text, chr(32) || chr(9) || chr(13) || chr(0)) <> '';
+INSERT INTO rejects
+SELECT trace_files.file_id, e.line, e.line_byte_position, 'cannot be read: rtrace load takes it apart', left(e.csv_line, 1000)
+FROM reject_errors AS e JOIN reject_scans AS s USING (scan_id, file_id) JOIN trace_files ON path = s.file_path;
 -- step: counts
-UPDATE trace_files SET events = n, lines = last
-FROM (SELECT file_id, count(*) AS n, max(line) AS last FROM events GROUP BY file_id) AS c
+UPDATE trace_files SET events = n, lines = last, identity = first
+FROM (SELECT file_id, count(*) AS n, max(line) AS last, arg_min(md5(trim(text, chr(32) || chr(9) || chr(13))), line) AS first
+      FROM events JOIN _raw_lines USING (file_id, line) GROUP BY file_id) AS c
 WHERE c.file_id = trace_files.file_id;
 UPDATE trace_files SET rejects = (SELECT count(*) FROM rejects WHERE rejects.file_id = trace_files.file_id);
+-- step: order
+-- A run that is spread over files takes them in the order of the t of its first line in each.
+INSERT INTO _run_files
+SELECT experiment, run, file_id, first_t,
+       row_number() OVER (PARTITION BY experiment, run ORDER BY first_t, identity, file_id) - 1
+FROM (SELECT experiment, run, file_id, arg_min(t, seq) AS first_t FROM events GROUP BY experiment, run, file_id)
+JOIN trace_files USING (experiment, file_id);
+UPDATE events SET seq = (rank << 44) | seq
+FROM (SELECT * FROM _run_files WHERE rank > 0) AS spread
+WHERE (spread.run, spread.file_id) = (events.run, events.file_id);
 -- step: touched
 INSERT INTO _touched SELECT DISTINCT experiment FROM trace_files;
 -- step: derive_clear

@@ -28,7 +28,7 @@ def still_holds(con: "duckdb.DuckDBPyConnection", file: TraceFile, path: str, si
     what is read stays small. A change between them that leaves the first event as it was is not seen then.
     """
     stored = _stored(con, file)
-    if len(stored) != -(-file.bytes // BLOCK):
+    if file.unread or len(stored) != -(-file.bytes // BLOCK):
         return False
     if is_compressed(path) or file.bytes <= _ALL or size == file.disk_bytes:
         hashes, length = _hashes(path, file.bytes)

@@ -37,6 +37,11 @@ class TraceFile:
     disk_bytes: int | None = None
     modified_ns: int | None = None
 
+    @property
+    def unread(self) -> bool:
+        """Whether it was loaded by sql/load.sql alone, which does not tell how far: it is then loaded anew."""
+        return bool(self.events) and not self.bytes
+
     def forget_content(self) -> None:
         """Back to a file of which nothing is taken up."""
         self.identity = self.warnings = self.disk_bytes = self.modified_ns = None

@@ -107,6 +107,8 @@ class Plan:
             return
         self.report.files.append(report)
         other = self._by_identity.get(head.identity) if head.identity else None
+        if other is not None and other.unread:
+            file = other
         if file is not None and (other is None or other is file):
             self._same_path(f, file, head, report)
             return
@@ -132,6 +134,7 @@ class Plan:
         if file.bytes:
             report.warnings.append("rewritten: what was loaded of it is replaced")
         self._clear(file)
+        file.path = f.path
         self._begin(file, head, report)
 
     def _begin(self, file: TraceFile, head: Head, report: FileReport) -> None:
