@@ -13,6 +13,7 @@ from rtrace_analytics.loading.read import BLOCK, CHUNK, Bytes, Chunk, line_start
 from rtrace_analytics.loading.report import FileReport
 
 _PARTS_IN_BATCH = 1000
+_LONG = 2**20  # bytes: a line longer than this is not read by SQL, which would need many times its size
 _ROWS = 15 * 2048  # of a table that one thread reads at a time
 
 LINES = pa.schema(
@@ -113,12 +114,13 @@ def _table(
 ) -> tuple[pa.Table, tuple[int, int, int] | None]:
     """The whole lines of a chunk, each with its LF, not copied, and the counts of a part.
 
-    A line whose UTF-8 is not valid is NULL. `first` is the number of the first line.
+    A line whose UTF-8 is not valid, or a very long one, is NULL. `first` is the number of the first line.
     """
     n = len(starts) - 1
     data = chunk.data[: starts[-1]]
     valid, counts = None, None
     bad = [] if _is_ascii(data) else _bad_lines(data, starts)
+    bad.extend(np.flatnonzero(np.diff(starts) > _LONG).tolist())
     if bad:
         flags = np.ones(n, bool)
         flags[bad] = False

@@ -76,7 +76,7 @@ class _Line:
         if self.effort < 0:
             return None
         try:
-            _, end = _decode(self.text, at)
+            value, end = _decode(self.text, at)
         except json.JSONDecodeError as error:
             self.effort -= error.pos - at + error.pos // 64  # making the error looks through all that is before it
             if self.last and self._could_go_on(error):
@@ -85,9 +85,10 @@ class _Line:
         except RecursionError:
             self.effort -= 10_000
             return None
-        piece = self.data[at:end]
+        if self.torn and not value.keys() >= {"t", "run", "event"}:
+            return end  # no event, so part of the torn record
         try:
-            row = read_object(piece)
+            row = read_object(self.data[at:end])
         except NotAnEvent as why:
             if self.torn or self._in_list():
                 return end
