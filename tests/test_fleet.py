@@ -115,6 +115,7 @@ def test_a_worker_that_always_dies_does_not_spoil_the_others(ray, tmp_path, monk
 
 
 def test_command_line(tmp_path):
+    pytest.importorskip("ray")
     source = make(tmp_path, 2)
     (source / "bad").mkdir()
     (source / "bad/t.jsonl").write_text("nothing\n")

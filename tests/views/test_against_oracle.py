@@ -39,31 +39,40 @@ def _assert_rows(got: list[dict], expected: list[dict], keys: Any, key: Any) -> 
         assert not differing, (key(g), "view, oracle:", differing)
 
 
-def compare(con: Any, events: list[dict]) -> None:
+def compare(con: Any, events: list[dict], others: list[dict]) -> None:
+    """Two experiments whose ids are the same words, side by side: each as if it were alone."""
     con.execute("DELETE FROM events")
-    put(con, events)
-    figures = reckon(events)
-    restores = rows(con, "SELECT * FROM cut_time_waste")
-    keys = [k for k in figures.restores[0] if k in restores[0]] if figures.restores and restores else []
-    _assert_rows(restores, figures.restores, keys, lambda row: row["run"])
-    spans = rows(con, "SELECT *, split_part(span_id, ':', -1)::BIGINT AS seq FROM attempt_spans")
-    _assert_rows(spans, figures.spans, SPAN, lambda row: (row["run"], row["seq"]))
-    reports = rows(con, "SELECT * FROM restart_reports")
-    _assert_rows(reports, figures.reports, REPORT, lambda row: str([row[k] for k in REPORT[:4]]))
-    seconds = {row["fate"]: row["seconds"] for row in rows(con, "SELECT * FROM rollout_seconds")}
-    assert seconds.keys() == figures.seconds.keys()
-    assert all(_same(float(seconds[fate]), figures.seconds[fate]) for fate in seconds)
+    for experiment, lines in (("x", events), ("y", others)):
+        put(con, lines, experiment)
+    for experiment, lines in (("x", events), ("y", others)):
+        _compare(con, experiment, lines)
     assert rows(con, "SELECT * FROM quality WHERE \"check\" = 'conservation' AND count > 0") == []
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
-@given(traces())
-def test_views_equal_the_oracle(con: Any, events: list[dict]) -> None:
-    compare(con, events)
+def _compare(con: Any, experiment: str, events: list[dict]) -> None:
+    def of(view: str, columns: str = "*") -> list[dict]:
+        return rows(con, f"SELECT {columns} FROM {view} WHERE experiment = ?", [experiment])
+
+    figures = reckon(events)
+    restores = of("cut_time_waste")
+    keys = [k for k in figures.restores[0] if k in restores[0]] if figures.restores and restores else []
+    _assert_rows(restores, figures.restores, keys, lambda row: row["run"])
+    spans = of("attempt_spans", "*, split_part(span_id, ':', -1)::BIGINT AS seq")
+    _assert_rows(spans, figures.spans, SPAN, lambda row: (row["run"], row["seq"]))
+    _assert_rows(of("restart_reports"), figures.reports, REPORT, lambda row: str([row[k] for k in REPORT[:4]]))
+    seconds = {row["fate"]: row["seconds"] for row in of("rollout_seconds")}
+    assert seconds.keys() == figures.seconds.keys()
+    assert all(_same(float(seconds[fate]), figures.seconds[fate]) for fate in seconds)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(traces(), traces())
+def test_views_equal_the_oracle(con: Any, events: list[dict], others: list[dict]) -> None:
+    compare(con, events, others)
 
 
 @pytest.mark.slow
-@settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(traces())
-def test_views_equal_the_oracle_on_many_traces(con: Any, events: list[dict]) -> None:
-    compare(con, events)
+@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(traces(), traces())
+def test_views_equal_the_oracle_on_many_traces(con: Any, events: list[dict], others: list[dict]) -> None:
+    compare(con, events, others)

@@ -167,3 +167,37 @@ def test_reported_where_the_cut_is_unknown():
         (0, "restart", "b", None, None, None),
         (1, "open", None, None, None, None),
     ]
+
+
+def test_the_moment_of_the_cut_is_in_the_snapshot():
+    lines = [
+        attempt(40, "a", "dispatched", 0),  # with the cut, not after it
+        attempt(40, "a", "dispatched", 1),
+        published(43, "a", 4, 40),
+        restore(60, "b"),
+        attempt(61, "b", "sealed", 0),
+        report(60, "b", 1),
+        attempt(63, "b", "dispatched", 1, 1),
+    ]
+    assert found(lines, "generation_index, fate, lost_how, thrown_away_s, never_saved_s")[:2] == [
+        (0, "kept", None, None, None),
+        (1, "restart", "reported", 0, 3),
+    ]
+
+
+def test_discarded_after_the_restore_and_only_in_its_own_experiment():
+    from worlds import put
+
+    lines = [
+        attempt(10, "a", "dispatched", 0),
+        attempt(20, "a", "sealed", 0),
+        group(30, "a", "sealed"),
+        published(43, "a", 4, 40),
+        restore(60, "b"),
+        attempt(62, "b", "dispatched", 0, prompt="8"),
+        group(70, "b", "discarded"),
+    ]
+    con = world(lines)
+    put(con, lines[:-1], "y")
+    query = "SELECT experiment, fate FROM attempt_spans WHERE prompt_id = '7' ORDER BY experiment"
+    assert con.execute(query).fetchall() == [("x", "discarded"), ("y", "kept")]

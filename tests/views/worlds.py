@@ -1,6 +1,7 @@
 """Literal events into a database: rows in, views out."""
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from rtrace_analytics import database
@@ -25,9 +26,17 @@ def put(con: Any, events: Iterable[dict[str, Any]], experiment: str = "x") -> No
     con.execute("COMMIT")
 
 
+@cache
+def _con() -> Any:
+    return database.connect()
+
+
 def world(events: Iterable[dict[str, Any]]) -> Any:
-    """A connection to a new database in memory that holds these events as experiment `x`."""
-    con = database.connect()
+    """A database in memory that holds these events as experiment `x` and nothing else: the same one each time."""
+    con = _con()
+    before = [name for (name,) in con.execute("SELECT DISTINCT experiment FROM events").fetchall()]
+    con.execute("DELETE FROM events")
+    database.derive(con, before)
     put(con, events)
     return con
 
