@@ -53,7 +53,7 @@ def _rejects(con: "duckdb.DuckDBPyConnection") -> list[Finding]:
     """For each kind of reject its first examples."""
     query = f"""
         SELECT experiment, 'reject: ' || problem, 1,
-               path || ' line ' || line || ', byte ' || byte_offset || ': ' || left(text, 80)
+               'line ' || line || ', byte ' || byte_offset || ': ' || left(text, 50) || ' in ' || path
         FROM rejects JOIN trace_files USING (file_id)
         QUALIFY row_number() OVER (PARTITION BY experiment, problem ORDER BY path, byte_offset) <= {_EXAMPLES}
         ORDER BY experiment, problem, path, byte_offset"""
@@ -65,6 +65,6 @@ def _of_files(report: "LoadReport") -> list[Finding]:
     for file in report.files:
         if file.duplicate_keys:
             lines = ", ".join(f"line {line}: {', '.join(map(repr, keys))}" for line, keys in file.duplicate_examples)
-            found.append(Finding(file.experiment, "duplicate_keys", file.duplicate_keys, f"{file.path} {lines}"))
-        found.extend(Finding(file.experiment, "warning", 1, f"{file.path}: {warning}") for warning in file.warnings)
+            found.append(Finding(file.experiment, "duplicate_keys", file.duplicate_keys, f"{lines} in {file.path}"))
+        found.extend(Finding(file.experiment, "warning", 1, f"{warning} in {file.path}") for warning in file.warnings)
     return found
