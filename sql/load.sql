@@ -79,8 +79,8 @@ SELECT experiment, file_id, line, byte_offset, text FROM _read WHERE NOT intact;
 -- DuckDB's JSON takes NaN and a comma before a bracket, which JSON does not: such lines are left to Python.
 CREATE OR REPLACE TEMP VIEW _odd AS
 WITH valid AS (
-    SELECT *, CASE WHEN text LIKE '{%' AND json_valid(text) AND NOT regexp_matches(text, '(?i)[:\[,]\s*-?(nan|inf)')
-                        AND NOT regexp_matches(text, ',\s*[\]}]') THEN text END AS whole FROM _rest),
+    SELECT *, CASE WHEN text LIKE '{%' AND json_valid(text) AND NOT regexp_matches(text, ',\s*[\]}]') THEN text END AS whole
+    FROM _rest),
 parsed AS (
     SELECT *, json_keys(whole) AS keys,
            json_transform(whole, '{"t": "JSON", "run": "JSON", "event": "JSON", "group_id": "JSON", "prompt_id": "JSON",
@@ -98,9 +98,20 @@ typed AS (
            json_merge_patch(whole, '{"t": null, "run": null, "event": null, "group_id": null, "prompt_id": null,
                "generation_index": null, "attempt": null, "reason": null, "step": null, "cut_time": null, "path": null,
                "weight_version": null, "tokens": null, "reward": null}') AS others
-    FROM parsed)
-SELECT *, CASE WHEN others::VARCHAR <> '{}' THEN others END AS extra,
-       coalesce(isfinite(t) AND run IS NOT NULL AND event IS NOT NULL AND len(keys) = len(list_distinct(keys))
+    FROM parsed),
+counted AS (
+    SELECT *, json_keys(others) AS other_keys,
+           (t IS NOT NULL)::INTEGER + (run IS NOT NULL)::INTEGER + (event IS NOT NULL)::INTEGER
+           + (group_id IS NOT NULL)::INTEGER + (prompt_id IS NOT NULL)::INTEGER + (generation_index IS NOT NULL)::INTEGER
+           + (attempt IS NOT NULL)::INTEGER + (reason IS NOT NULL)::INTEGER + (step IS NOT NULL)::INTEGER
+           + (cut_time IS NOT NULL)::INTEGER + (path IS NOT NULL)::INTEGER + (weight_version IS NOT NULL)::INTEGER
+           + (tokens IS NOT NULL)::INTEGER + (reward IS NOT NULL)::INTEGER AS values
+    FROM typed)
+SELECT *, CASE WHEN len(other_keys) > 0 THEN others END AS extra,
+       coalesce(isfinite(t) AND run IS NOT NULL AND event IS NOT NULL
+           AND CASE WHEN len(keys) = values + len(other_keys) THEN len(other_keys) = len(list_distinct(other_keys))
+                    ELSE len(keys) = len(list_distinct(keys)) END
+           AND NOT regexp_matches(others::VARCHAR, '(?i)[:\[,]-?(nan|inf)')
            AND (j.group_id IS NULL) = (group_id IS NULL) AND (j.prompt_id IS NULL) = (prompt_id IS NULL)
            AND (j.generation_index IS NULL) = (generation_index IS NULL) AND (j.attempt IS NULL) = (attempt IS NULL)
            AND (j.reason IS NULL) = (reason IS NULL) AND (j.step IS NULL) = (step IS NULL)
@@ -108,7 +119,7 @@ SELECT *, CASE WHEN others::VARCHAR <> '{}' THEN others END AS extra,
            AND (j.tokens IS NULL) = (tokens IS NULL)
            AND (j.cut_time IS NULL OR coalesce(isfinite(cut_time), false))
            AND (j.reward IS NULL OR coalesce(isfinite(reward), false)), false) AS whole_event
-FROM typed;
+FROM counted;
 -- step: odd_events
 INSERT INTO events
 SELECT experiment, run, byte_offset, t, event, group_id, prompt_id, generation_index, attempt, reason, step, cut_time,
