@@ -4,7 +4,8 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from threading import Event
+from typing import TYPE_CHECKING
 
 import click
 
@@ -30,8 +31,8 @@ def command(path: str, db: str, experiment: str | None, every_s: float) -> None:
 
     last = ""
     live = sys.stdout.isatty()
-    with _stoppable():
-        for take in follow(db, path, every_s=every_s, experiment=experiment):
+    with _stopper() as stop:
+        for take in follow(db, path, every_s=every_s, experiment=experiment, wait=stop.wait):
             for restore in take.restores:
                 print(("\r\x1b[K" if live else "") + _cost(restore), flush=True)
             line = _line(take)
@@ -45,21 +46,20 @@ def command(path: str, db: str, experiment: str | None, every_s: float) -> None:
 
 
 @contextmanager
-def _stoppable() -> Iterator[None]:
-    """Ctrl-C and a terminating signal end what is going on: a take under way is undone as a whole."""
+def _stopper() -> Iterator[Event]:
+    """Set by Ctrl-C or a terminating signal: a take under way is finished first. A second one ends it at once."""
+    stop = Event()
 
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
+    def on_signal(number: int, _: object) -> None:
+        stop.set()
+        signal.signal(number, before[signal.Signals(number)])
 
-    import duckdb
-
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
-    except (KeyboardInterrupt, duckdb.InterruptException):
-        pass
+        yield stop
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _line(take: "Take") -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rtrace_analytics import database
 from rtrace_analytics.errors import DatabaseError, RtraceError
@@ -67,9 +67,9 @@ def follow(
     *,
     every_s: float = 5.0,
     experiment: str | None = None,
-    wait: Callable[[float], Any] = time.sleep,
+    wait: Callable[[float], bool | None] = time.sleep,
 ) -> Iterator[Take]:
-    """Take up what is new at `path` (a file, folder or glob) again and again, without end; a `Take` each time.
+    """Take up what is new at `path` (a file, folder or glob) again and again, until `wait` says True; a `Take` each.
 
     The database is closed between takes. The first take raises `InputError` or `DatabaseError`; later ones say in
     `trouble` what stood in the way (a lock, a file that is being moved) and are tried again.
@@ -78,7 +78,8 @@ def follow(
     take = _take(db, path, experiment, seen)
     while True:
         yield take
-        wait(every_s)
+        if wait(every_s):
+            return
         try:
             take = _take(db, path, experiment, seen)
         except RtraceError as error:

@@ -94,9 +94,11 @@ def _transaction(con: "duckdb.DuckDBPyConnection") -> Iterator[None]:
         _roll_back(con)
         problem = str(error).splitlines()[0]
         raise DatabaseError(f"nothing was loaded, the database could not be written: {problem}") from error
-    except duckdb.InterruptException as error:  # how DuckDB tells of Ctrl-C
+    except (duckdb.InterruptException, RuntimeError) as error:
         _roll_back(con)
-        raise KeyboardInterrupt from error
+        if isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted":
+            raise KeyboardInterrupt from error  # so DuckDB tells of Ctrl-C
+        raise
     except BaseException:
         _roll_back(con)
         raise

@@ -187,7 +187,7 @@ def test_follow_takes_up_what_comes_and_tells_each_restore_once(tmp_path: Path) 
     path, db = tmp_path / "e/t.jsonl", tmp_path / "t.duckdb"
     write(path, *BASE[:6])
     waits: list[float] = []
-    takes = follow(db, path, every_s=0.5, wait=waits.append)
+    takes = follow(db, path, every_s=0.5, wait=lambda every_s: waits.append(every_s))
     take = next(takes)
     assert (take.events, take.new_events, take.in_flight, take.lost_s, take.restores) == (6, 6, 1, None, [])
     assert take.snapshot_age_s == 0
