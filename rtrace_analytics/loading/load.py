@@ -19,6 +19,8 @@ from rtrace_analytics.loading.report import LoadReport
 if TYPE_CHECKING:
     import duckdb
 
+_PORTION = 2_000_000  # events that are derived together, where they are of several experiments
+
 
 def load(
     con: "duckdb.DuckDBPyConnection",
@@ -62,18 +64,36 @@ def load_with(
 ) -> LoadReport:
     """`load`; `careful`: all lines with more than known fields are taken apart, so that no doubled key is missed."""
     found = find(paths, experiment, experiment_from)
-    with small_memory(con), _transaction(con):
-        plan = Plan(con, found)
-        _keep_options(con, plan.experiments, labels or {}, rename or {})
-        with Progress(plan.bytes_ahead(), progress) as bar:
-            intake = Intake(con, bar.advance, careful=careful)
-            intake.take(plan.jobs)
-            plan.take_copies(intake)
-            intake.close()
-        touched = plan.touched | _finish(con, plan) | _rename(con, plan.experiments)
-        if touched:
-            database.derive(con, sorted(touched))
+    with _transaction(con):
+        with small_memory(con):
+            plan = Plan(con, found)
+            _keep_options(con, plan.experiments, labels or {}, rename or {})
+            with Progress(plan.bytes_ahead(), progress) as bar:
+                intake = Intake(con, bar.advance, careful=careful)
+                intake.take(plan.jobs)
+                plan.take_copies(intake)
+                intake.close()
+            touched = plan.touched | _finish(con, plan) | _rename(con, plan.experiments)
+        for portion in _portions(con, touched):
+            database.derive(con, portion)
     return plan.report
+
+
+def _portions(con: "duckdb.DuckDBPyConnection", experiments: set[str]) -> Iterator[list[str]]:
+    """Experiments to derive together, so many as have not more events than are good for the memory; one at least."""
+    if not experiments:
+        return
+    query = "SELECT experiment, count(*) FROM events WHERE list_contains(?, experiment) GROUP BY experiment"
+    events = dict(con.execute(query, [sorted(experiments)]).fetchall())
+    portion: list[str] = []
+    size = 0
+    for experiment in sorted(experiments):
+        if portion and size + events.get(experiment, 0) > _PORTION:
+            yield portion
+            portion, size = [], 0
+        portion.append(experiment)
+        size += events.get(experiment, 0)
+    yield portion
 
 
 @contextmanager
