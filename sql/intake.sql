@@ -7,16 +7,19 @@ SELECT experiment, run, byte_offset, t, event, group_id, prompt_id, generation_i
        path, weight_version, tokens, reward, NULL, file_id, line
 FROM _typed WHERE sound;
 -- step: proof
--- For each part of `_parts`: lines taken, and how many texts and numbers they hold. If the bytes have no backslash, no
+-- For each part of `_parts` (the text of a file from first_place on; the line it begins in may hold an event taken up
+-- before it was complete): lines taken, and how many texts and numbers they hold. If the bytes have no backslash, no
 -- bracket [, a brace at the beginning of each line, as many colons as values, quotes for just so many keys and texts, and
 -- commas between just so many values, then nothing else can stand in them.
 SELECT file_id, count(*),
        count(run) + count(event) + count(group_id) + count(prompt_id) + count(reason) + count(events.path),
        count(t) + count(generation_index) + count(attempt) + count(step) + count(cut_time) + count(weight_version)
            + count(tokens) + count(reward)
-FROM events JOIN _parts USING (file_id) WHERE line >= first_line GROUP BY file_id;
+FROM events JOIN _parts USING (file_id)
+WHERE line >= first_line AND seq & ((1::BIGINT << 44) - 1) >= first_place GROUP BY file_id;
 -- step: unproven
-DELETE FROM events USING _unproven WHERE _unproven.file_id = events.file_id AND line >= first_line;
+DELETE FROM events USING _unproven
+WHERE _unproven.file_id = events.file_id AND line >= first_line AND seq & ((1::BIGINT << 44) - 1) >= first_place;
 -- step: salvaged
 INSERT INTO events
 SELECT experiment, run, seq, t, event, group_id, prompt_id, generation_index, attempt, reason, step, cut_time,

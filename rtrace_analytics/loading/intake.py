@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ARROW = {"DOUBLE": pa.float64(), "VARCHAR": pa.string(), "INTEGER": pa.int32(), "BIGINT": pa.int64()}
 _PLACE = [("file_id", pa.int32()), ("line", pa.int64())]
 _FIELDS = [(f.name, _ARROW[f.sql_type]) for f in FIELDS]
-_PARTS = pa.schema([("file_id", pa.int32()), ("first_line", pa.int64())])
+_PARTS = pa.schema([("file_id", pa.int32()), ("first_line", pa.int64()), ("first_place", pa.int64())])
 _SLOTS = {
     "_raw_lines": LINES,
     "_rest": LINES,
@@ -237,4 +237,5 @@ class Intake:
 
 
 def _places(parts: list[Part]) -> pa.Table:
-    return pa.Table.from_arrays([[p.job.file.file_id for p in parts], [p.first_line for p in parts]], schema=_PARTS)
+    columns = zip(*((part.job.file.file_id, part.first_line, part.chunk.offset) for part in parts), strict=True)
+    return pa.Table.from_arrays(list(map(list, columns)), schema=_PARTS)

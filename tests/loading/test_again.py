@@ -61,6 +61,16 @@ def test_tail_without_newline_that_is_complete_is_an_event(con: Con, tmp_path: P
     assert con.execute("SELECT line FROM events ORDER BY seq").fetchall() == [(1,), (2,), (3,)]
 
 
+def test_line_that_goes_on_after_an_event_was_taken_from_it(con: Con, tmp_path: Path) -> None:
+    first, second, third = dispatches("a", 0, 3)
+    path = write(tmp_path / "e/t.jsonl", first, second[:-1])
+    loading.load(con, path)
+    write(path, first, second[:-1], third)
+    assert loading.load(con, path).events == 1
+    assert contents(con) == fresh(path)
+    assert con.execute("SELECT line FROM events ORDER BY seq").fetchall() == [(1,), (2,), (2,)]
+
+
 @pytest.mark.parametrize("edit", ["shrunk", "middle", "emptied", "other"])
 def test_rewritten_replaces_what_it_gave(con: Con, tmp_path: Path, edit: str) -> None:
     lines = dispatches("a", 0, 9)
