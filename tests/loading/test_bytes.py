@@ -370,6 +370,8 @@ def _every_byte(con: Con, data: bytes) -> None:
         end = at + len(kept)  # at least a byte for each character
         while end < len(data) and data[at:end].decode("utf-8", "replace") != kept:
             end += 1
+        while end < len(data) and data[at : end + 1].decode("utf-8", "replace") == kept:
+            end += 1  # several bytes may be replaced by one character
         assert data[at:end].decode("utf-8", "replace") == kept
         left[at:end] = b" " * (end - at)
     taken, pending = con.execute("SELECT bytes, pending FROM trace_files").fetchall()[0]
