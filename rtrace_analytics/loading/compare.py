@@ -10,7 +10,7 @@ from rtrace_analytics.loading.files import TraceFile, save_files, text_from
 from rtrace_analytics.loading.intake import Intake
 from rtrace_analytics.loading.lines import Job
 from rtrace_analytics.loading.order import PLACE
-from rtrace_analytics.loading.read import BLOCK, CHUNK, block_hashes, is_compressed, line_starts
+from rtrace_analytics.loading.read import BLOCK, CHUNK, block_hashes, is_compressed
 from rtrace_analytics.loading.report import FileReport
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _line_at(path: str, offset: int) -> tuple[int, int]:
     """Where the line begins that holds this place of the text, and its number."""
     first = 1
     for chunk in text_from(path, 0, CHUNK):
-        starts = line_starts(chunk.data)
+        starts = chunk.starts
         if chunk.last or chunk.offset + len(chunk.data) > offset:
             at = int(np.searchsorted(starts, offset - chunk.offset, side="right")) - 1
             return chunk.offset + int(starts[at]), first + at

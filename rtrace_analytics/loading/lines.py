@@ -9,12 +9,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rtrace_analytics.loading.files import TraceFile, text_from
-from rtrace_analytics.loading.read import BLOCK, CHUNK, Bytes, Chunk, line_starts
+from rtrace_analytics.loading.read import BLOCK, CHUNK, ROW_GROUP, Bytes, Chunk
 from rtrace_analytics.loading.report import FileReport
 
 _PARTS_IN_BATCH = 1000
 _LONG = 2**20  # bytes: a line longer than this is not read by SQL, which would need many times its size
-_ROWS = 15 * 2048  # of a table that one thread reads at a time
 
 LINES = pa.schema(
     [
@@ -59,7 +58,6 @@ class Part:
 
     job: Job
     chunk: Chunk
-    starts: NDArray[np.int64]  # where each line begins in the chunk, and where the last one ends
     first_line: int  # number of the first line
     base: int  # block with which the job began
     table: pa.Table  # its whole lines
@@ -68,7 +66,7 @@ class Part:
     @property
     def lines(self) -> int:
         """How many whole lines."""
-        return len(self.starts) - 1
+        return len(self.chunk.starts) - 1
 
     def proven(self, rows: int, texts: int, numbers: int) -> bool:
         """Whether so many rows with so many texts and numbers are all that its lines hold (sql/intake.sql says why)."""
@@ -77,12 +75,12 @@ class Part:
 
     def line(self, number: int) -> tuple[int, bytes]:
         """Where a line begins in the chunk, and its bytes without the LF."""
-        start, end = self.starts[number - self.first_line : number - self.first_line + 2].tolist()
+        start, end = self.chunk.starts[number - self.first_line : number - self.first_line + 2].tolist()
         return start, self.chunk.data[start : end - 1].tobytes()
 
     def tail(self) -> tuple[int, bytes]:
         """Where the unfinished last line begins, and its bytes; nothing where the chunk ends with an LF."""
-        start = int(self.starts[-1])
+        start = int(self.chunk.starts[-1])
         return start, self.chunk.data[start:].tobytes()
 
 
@@ -95,8 +93,7 @@ def batches(jobs: Iterable[Job]) -> Iterator[list[Part]]:
         for chunk in text_from(job.path, job.file.bytes, CHUNK if job.until is None else BLOCK):
             if job.until is not None and chunk.offset + len(chunk.data) > job.until:
                 chunk.last = True
-            starts = line_starts(chunk.data)
-            part = Part(job, chunk, starts, line, base, *_table(job.file, chunk, starts, line))
+            part = Part(job, chunk, line, base, *_table(job.file, chunk, line))
             line += part.lines
             batch.append(part)
             size += len(chunk.data)
@@ -109,13 +106,12 @@ def batches(jobs: Iterable[Job]) -> Iterator[list[Part]]:
         yield batch
 
 
-def _table(
-    file: TraceFile, chunk: Chunk, starts: NDArray[np.int64], first: int
-) -> tuple[pa.Table, tuple[int, int, int] | None]:
+def _table(file: TraceFile, chunk: Chunk, first: int) -> tuple[pa.Table, tuple[int, int, int] | None]:
     """The whole lines of a chunk, each with its LF, not copied, and the counts of a part.
 
     A line whose UTF-8 is not valid, or a very long one, is NULL. `first` is the number of the first line.
     """
+    starts = chunk.starts
     n = len(starts) - 1
     data = chunk.data[: starts[-1]]
     valid, counts = None, None
@@ -135,7 +131,7 @@ def _table(
         pa.LargeStringArray.from_buffers(n, pa.py_buffer(starts), pa.py_buffer(data), valid),
     ]
     table = pa.Table.from_arrays(arrays, schema=LINES)
-    return pa.Table.from_batches(table.to_batches(max_chunksize=_ROWS), schema=LINES), counts
+    return pa.Table.from_batches(table.to_batches(max_chunksize=ROW_GROUP), schema=LINES), counts
 
 
 def _count(data: Bytes, character: str) -> int:

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-CHUNK = 32 * 2**20  # bytes of text read at a time; a longer line is read whole
+CHUNK = 64 * 2**20  # bytes of text read at a time; a longer line is read whole
+ROW_GROUP = 122_880  # lines: a chunk holds a multiple of them where it can, as DuckDB's tables are made of such groups
 BLOCK = 64 * 2**10  # bytes of text that one hash stands for
 _PIECE = 4096  # of compressed bytes at a time
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -164,6 +165,7 @@ class Chunk:
     """Whole lines of a file's text (the `last` chunk: all that is left of it, perhaps without an LF)."""
 
     data: Bytes
+    starts: NDArray[np.int64]  # where each line begins in the data, and where the last whole one ends
     offset: int  # of the first byte, in the text
     before: Bytes  # what stands before it in the text, a block at most
     last: bool
@@ -188,8 +190,12 @@ def chunks(text: Text, offset: int, size: int = CHUNK) -> Iterator[Chunk]:
         if skip:
             before, have, at, skip = have[:skip], have[skip:], at + skip, 0
         last = n < size
-        cut = len(have) if last else _last_line_end(have, max(0, len(have) - n))
-        yield Chunk(have[:cut], at, before, last, hashes, text.damage if last else None)
+        starts = line_starts(have)
+        lines = len(starts) - 1
+        if not last and lines > ROW_GROUP:
+            starts = starts[: lines - lines % ROW_GROUP + 1]
+        cut = len(have) if last else int(starts[-1])
+        yield Chunk(have[:cut], starts, at, before, last, hashes, text.damage if last else None)
         if last:
             return
         if cut:
@@ -200,20 +206,8 @@ def chunks(text: Text, offset: int, size: int = CHUNK) -> Iterator[Chunk]:
         at += cut
 
 
-def _last_line_end(data: Bytes, known: int) -> int:
-    """Just after the last LF, 0 where there is none; the first `known` bytes hold none."""
-    stop = len(data)
-    while stop > known:
-        start = max(known, stop - 2**16)
-        found = data[start:stop].tobytes().rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        stop = start
-    return 0
-
-
 def line_starts(data: Bytes) -> NDArray[np.int64]:
-    """Where each line begins, and the end of the last one: n + 1 places for n lines ended by LF."""
+    """Where each line begins, and the end of the last whole one: n + 1 places for n lines ended by LF."""
     step = 2**20
     parts = [np.flatnonzero(data[at : at + step] == 10) + (at + 1) for at in range(0, len(data), step)]
     return np.concatenate([np.zeros(1, np.int64), *parts])
