@@ -5,6 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from rtrace_analytics.errors import InputError
+from rtrace_analytics.views import EXPERIMENTS
 
 if TYPE_CHECKING:
     from rtrace_analytics.traces import Traces
@@ -30,8 +31,8 @@ class Summary:
 def summary(traces: "Traces") -> Summary:
     """Count what was loaded."""
     with traces.opened() as con:
-        row = con.execute("""
-            SELECT (SELECT count(*) FROM (SELECT experiment FROM trace_files UNION SELECT experiment FROM runs)),
+        row = con.execute(f"""
+            SELECT (SELECT count(*) FROM ({EXPERIMENTS})),
                    (SELECT count(*) FROM runs), (SELECT count(*) FROM restores),
                    (SELECT coalesce(sum(rejects), 0)::BIGINT FROM trace_files),
                    (SELECT coalesce(sum(seconds), 0) FROM rollout_seconds),

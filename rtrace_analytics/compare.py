@@ -1,14 +1,12 @@
-"""Many runs side by side: labels of experiments, and figures per experiment with the means of the groups they form."""
+"""Many experiments side by side: figures of each, with the means of the groups that a label makes of them."""
 
-import csv
-from collections.abc import Iterable, Mapping
-from os import PathLike
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics.errors import InputError
+from rtrace_analytics.text import listed
 
 if TYPE_CHECKING:
-    import duckdb
     import pandas as pd
 
 METRICS = {
@@ -20,64 +18,6 @@ METRICS = {
 FEWEST = 3  # experiments that an interval takes
 _GROUP = ("group_experiments", "group_restores", "group_mean", "group_low", "group_high")
 _RESAMPLES = 9_999
-
-
-def read_labels(path: str | PathLike[str]) -> dict[str, dict[str, str]]:
-    """The labels of a CSV file with the columns experiment, key, value: experiment to key to value.
-
-    Raises:
-        InputError: the file cannot be read, lacks a column, or names a key of an experiment twice.
-    """
-    found: dict[str, dict[str, str]] = {}
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            missing = [name for name in ("experiment", "key", "value") if name not in (rows.fieldnames or [])]
-            if missing:
-                raise InputError(f"{path} has no column {missing[0]!r}: its first line must be experiment,key,value")
-            for row in rows:
-                if any(row[name] is None for name in ("experiment", "key", "value")) or not row["key"]:
-                    raise InputError(f"{path}, line {rows.line_num}: experiment, key and value are wanted")
-                own = found.setdefault(row["experiment"], {})
-                if row["key"] in own:
-                    raise InputError(
-                        f"{path}, line {rows.line_num}: label {row['key']!r} of experiment {row['experiment']!r} "
-                        "is there twice: keep one"
-                    )
-                own[row["key"]] = row["value"]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"labels {str(path)!r} cannot be read: {error}") from error
-    return found
-
-
-def set_labels(con: "duckdb.DuckDBPyConnection", labels: Mapping[str, Mapping[str, object]]) -> int:
-    """Set labels (experiment to key to value) in a database, all or none; a key that is there gets the new value.
-
-    Returns how many were set. Raises `InputError` for an experiment that is not there and for an empty key or value.
-    """
-    query = "SELECT experiment FROM trace_files UNION SELECT experiment FROM runs"
-    known = sorted(name for (name,) in con.execute(query).fetchall())
-    rows = [(name, key, value) for name, own in labels.items() for key, value in own.items()]
-    for name, key, value in rows:
-        if name not in known:
-            raise InputError(f"no experiment {name!r} to label: there {_listed('are', known)}")
-        if not key or value is None or str(value) == "":
-            raise InputError(f"label {key!r} of experiment {name!r} has the value {value!r}: give both as KEY=VALUE")
-    con.execute("BEGIN")
-    try:
-        for name, key, value in rows:
-            con.execute("INSERT OR REPLACE INTO labels VALUES (?, ?, ?)", [name, key, str(value)])
-        con.execute("COMMIT")
-    except BaseException:
-        con.execute("ROLLBACK")
-        raise
-    return len(rows)
-
-
-def _listed(verb: str, names: Iterable[str]) -> str:
-    all_names = list(names)
-    more = f" and {len(all_names) - 10} more" if all_names[10:] else ""
-    return f"{verb} {', '.join(map(repr, all_names[:10]))}{more}" if all_names else "is none"
 
 
 def compare(
@@ -122,8 +62,8 @@ def _values(labels: "pd.DataFrame", experiments: "pd.Series[str]", by: str, take
         raise InputError(f"label {by!r} has the name of a figure: give it another name")
     own = labels[labels["key"] == by].set_index("experiment")["value"]
     if own.empty and len(experiments):
-        keys = _listed("are", sorted(labels["key"].unique()))
-        raise InputError(f"no label {by!r}: there {keys}; labels come with `labels=` at load or `rtrace label`")
+        keys = listed(sorted(labels["key"].unique()))
+        raise InputError(f"no label {by!r}: {keys}; labels come with `labels=` at load or `rtrace label`")
     missing = sorted(set(experiments) - set(own.index))
     if missing:
         more = f" (nor have {len(missing) - 1} others)" if len(missing) > 1 else ""

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics import database
 from rtrace_analytics.errors import InputError
-from rtrace_analytics.text import clean
+from rtrace_analytics.text import clean, count, listed, number
+from rtrace_analytics.views import FOUND, check_spans
 
 if TYPE_CHECKING:
     import duckdb
@@ -17,18 +18,11 @@ Key = tuple[str, int]  # run, seq of the line in the database
 
 _HOW = {
     "reported": "",
-    "silent": "it says nothing of this try, which its snapshot held as running",
-    "redone": "it does this sibling again, though its snapshot held the try as sealed",
-    "dropped": "neither it nor a run after it mentions the group again, though its snapshot held the try as sealed",
-    "after_cut": "the try began after that cut: the snapshot knows nothing of it",
+    "silent": "it says nothing of this attempt, which its snapshot held as running",
+    "redone": "it does this sibling again, though its snapshot held the attempt as sealed",
+    "dropped": "neither it nor a run after it mentions the group again, though its snapshot held the attempt as sealed",
+    "after_cut": "the attempt began after that cut: the snapshot knows nothing of it",
     "discarded_branch": "that snapshot is not of this run's line: all of the run was left behind",
-}
-_FOUND = {
-    "path": "the path is that snapshot's own",
-    "anchor": "found by the step and number in the path",
-    "step": "found by the number in the path",
-    "latest": "the path has no number: the latest published by then",
-    "evidence": "found by the attempts it gave up: the path does not tell, or misleads",
 }
 
 
@@ -64,21 +58,19 @@ def explain(
     experiment: str | None = None,
     limit: int = 20,
 ) -> Explanation:
-    """What became of a prompt's tries, or what a restore threw away, each sentence with the file and line behind it.
+    """What became of a prompt's attempts, or what a restore threw away, each sentence with the file and line behind it.
 
     Args:
         con: The database.
         prompt_id: The prompt (or the group, where lines name no prompt).
         restore: The run that restored.
         experiment: Which one; may be left away where only one has it.
-        limit: At most so many lost tries of a restore are told one by one, the costliest.
+        limit: At most so many lost attempts of a restore are told one by one, the costliest.
 
     Raises:
         InputError: neither or both are given, or there is no such prompt, restore or experiment.
     """
-    from rtrace_analytics.decisions.options import check_database
-
-    check_database(con)
+    check_spans(con)
     if (prompt_id is None) == (restore is None):
         raise InputError("explain takes a prompt or a restore: give one of the two")
     if prompt_id is not None:
@@ -89,7 +81,7 @@ def explain(
 
 def _number(value: float) -> str:
     """A moment or length to a microsecond, without the noise of a difference."""
-    return f"{value:.6f}".rstrip("0").rstrip(".")
+    return number(value, 6)
 
 
 class _Story:
@@ -104,29 +96,21 @@ class _Story:
 
     def end(self, con: "duckdb.DuckDBPyConnection", title: str) -> Explanation:
         keys = sorted({key for _, found in self.told for key in found})
-        places = {
-            (run, seq): (path, line)
-            for run, seq, path, line in _query(
-                con,
-                "places",
-                experiment=self.experiment,
-                runs=[run for run, _ in keys],
-                seqs=[seq for _, seq in keys],
-            )
-        }
+        runs, seqs = [run for run, _ in keys], [seq for _, seq in keys]
+        rows = _rows(con, "places", experiment=self.experiment, runs=runs, seqs=seqs)
+        places = {(run, seq): (path, line) for run, seq, path, line in (row.values() for row in rows)}
         return Explanation(title, tuple(Fact(text, tuple(places[key] for key in found)) for text, found in self.told))
-
-
-def _query(con: "duckdb.DuckDBPyConnection", step: str, **parameters: Any) -> list[tuple[Any, ...]]:
-    found = database.run_statement(con, database.steps("explain.sql")[step], f"explain.sql, step {step}", parameters)
-    rows: list[tuple[Any, ...]] = found.fetchall()
-    return rows
 
 
 def _rows(con: "duckdb.DuckDBPyConnection", step: str, **parameters: Any) -> list[Row]:
     found = database.run_statement(con, database.steps("explain.sql")[step], f"explain.sql, step {step}", parameters)
     names = [column[0] for column in found.description]
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def _names(con: "duckdb.DuckDBPyConnection", step: str, **parameters: Any) -> list[str]:
+    """The one column of a step's rows."""
+    return [name for row in _rows(con, step, **parameters) for name in row.values()]
 
 
 def _only(word: str, name: str, experiment: str | None, there: Iterable[str], known: list[str]) -> str:
@@ -136,18 +120,17 @@ def _only(word: str, name: str, experiment: str | None, there: Iterable[str], kn
         return having[0]
     if having:
         raise InputError(f"{word} {name!r} is in experiments {', '.join(map(repr, having))}: name one")
-    some = ", ".join(map(repr, known[:10])) + (f" and {len(known) - 10} more" if known[10:] else "")
     where = "" if experiment is None else f" in experiment {experiment!r}"
-    raise InputError(f"no {word} {name!r}{where}: " + (f"there are {some}" if known else "there is none"))
+    raise InputError(f"no {word} {name!r}{where}: {listed(known)}")
 
 
 # A prompt
 
 
 def _prompt(con: "duckdb.DuckDBPyConnection", prompt_id: str, experiment: str | None) -> Explanation:
-    there = [name for (name,) in _query(con, "experiments_of_prompt", prompt=prompt_id)]
-    known = [] if experiment in (None, *there) and there else _query(con, "prompts", experiment=experiment)
-    name = _only("prompt", prompt_id, experiment, there, [prompt for (prompt,) in known])
+    there = _names(con, "experiments_of_prompt", prompt=prompt_id)
+    known = [] if experiment in (None, *there) and there else _names(con, "prompts", experiment=experiment)
+    name = _only("prompt", prompt_id, experiment, there, known)
     spans = _rows(con, "spans_of_prompt", experiment=name, prompt=prompt_id)
     story = _Story(name)
     groups = {span["group_key"] for span in spans}
@@ -161,14 +144,10 @@ def _prompt(con: "duckdb.DuckDBPyConnection", prompt_id: str, experiment: str | 
     lost = [span for span in spans if span["fate"] == "restart"]
     total, lost_s = sum(span["duration_s"] for span in spans), sum(span["duration_s"] for span in lost)
     stops = len({span["lost_by_run"] for span in lost})
-    text = f"In all: {_count(len(spans), 'try', 'tries')} of {_count(len(groups), 'group')} ran {_number(total)} s; "
-    text += f"{_count(len(lost), 'try', 'tries')} of {_number(lost_s)} s lost to {_count(stops, 'stop')}."
+    text = f"In all: {count(len(spans), 'attempt')} of {count(len(groups), 'group')} ran {_number(total)} s; "
+    text += f"{count(len(lost), 'attempt')} of {_number(lost_s)} s lost to {count(stops, 'stop')}."
     story.tell(text if lost else text.split(";")[0] + "; none was lost to a stop.", *map(_dispatch, lost or spans))
     return story.end(con, f"Prompt {clean(prompt_id)} of experiment {clean(name)}")
-
-
-def _count(n: int, word: str, words: str | None = None) -> str:
-    return f"{n:,} {word if n == 1 else words or word + 's'}"
 
 
 def _dispatch(span: Row) -> Key:
@@ -202,7 +181,7 @@ _VERDICTS = {
 
 def _name(span: Row) -> str:
     sibling = "A sibling" if span["generation_index"] is None else f"Sibling {span['generation_index']}"
-    return sibling if span["attempt"] is None else f"{sibling}, try {span['attempt']},"
+    return sibling if span["attempt"] is None else f"{sibling}, attempt {span['attempt']},"
 
 
 def _ended(span: Row) -> str:
@@ -211,7 +190,7 @@ def _ended(span: Row) -> str:
         "failed": "It failed",
         "cancelled": "It was cancelled",
         "discarded": "Its group was discarded",
-        "superseded": "Its sibling was dispatched again, with no word on this try,",
+        "superseded": "Its sibling was dispatched again, with no word on this attempt,",
     }
     return kinds.get(span["end_kind"], f"It was abandoned with reason {clean(span['end_kind'])}")
 
@@ -237,7 +216,7 @@ def _tell_loss(story: _Story, span: Row) -> None:
         story.tell(f"{text}; {how}." if how else f"{text}.", restore)
     report = None if span["report_seq"] is None else (span["lost_by_run"], span["report_seq"])
     if report is not None:
-        story.tell(f"Run {by} abandoned the try with reason restart at {_number(span['report_t'])}.", report)
+        story.tell(f"Run {by} abandoned the attempt with reason restart at {_number(span['report_t'])}.", report)
     story.tell(f"It cost {_cost(span)}.", _dispatch(span), snapshot, _end(span))
 
 
@@ -263,9 +242,9 @@ def _cost(span: Row) -> str:
 
 
 def _restore(con: "duckdb.DuckDBPyConnection", run: str, experiment: str | None, limit: int) -> Explanation:
-    there = [name for (name,) in _query(con, "experiments_of_restore", run=run)]
-    known = [] if there else _query(con, "restoring_runs", experiment=experiment)
-    name = _only("restore by run", run, experiment, there, [other for (other,) in known])
+    there = _names(con, "experiments_of_restore", run=run)
+    known = [] if there else _names(con, "restoring_runs", experiment=experiment)
+    name = _only("restore by run", run, experiment, there, known)
     (row,) = _rows(con, "restore", experiment=name, run=run)
     story, by = _Story(name), clean(run)
     path = "no path" if row["path"] is None else f"path {clean(row['path'])}"
@@ -276,7 +255,7 @@ def _restore(con: "duckdb.DuckDBPyConnection", run: str, experiment: str | None,
         return story.end(con, f"Restore by run {by} of experiment {clean(name)}")
     parent, snapshot = clean(row["parent_run"]), (row["parent_run"], row["snapshot_seq"])
     text = f"The snapshot was cut at {_number(row['cut_t'])} by run {parent} and published at "
-    text += f"{_number(row['published_t'])}: {_FOUND[row['match']]}"
+    text += f"{_number(row['published_t'])}: found {FOUND[row['match']]}"
     against = f"; {row['contradictions']} things speak against it" if row["contradictions"] else ""
     story.tell(f"{text}{against}.", snapshot)
     last = (row["parent_run"], row["parent_last_seq"])
@@ -294,7 +273,7 @@ def _restore(con: "duckdb.DuckDBPyConnection", run: str, experiment: str | None,
         _tell_lost(story, span, snapshot)
     if spans[limit:]:
         rest = sum(span["duration_s"] for span in spans[limit:])
-        text = f"{len(spans) - limit:,} more tries were lost with it, {_number(rest)} s"
+        text = f"It lost {count(len(spans) - limit, 'more attempt')}, {_number(rest)} s"
         story.tell(f"{text}; their dispatches begin with the one shown.", _dispatch(spans[limit]))
     _tell_sum(story, row, run, snapshot, last)
     return story.end(con, f"Restore by run {by} of experiment {clean(name)}")
@@ -312,13 +291,13 @@ def _tell_lost(story: _Story, span: Row, snapshot: Key) -> None:
 
 
 def _tell_sum(story: _Story, row: Row, run: str, snapshot: Key, last: Key) -> None:
-    text = f"Together {_count(row['lost_attempts'], 'try was', 'tries were')} lost: {_number(row['thrown_away_s'])} s "
+    text = f"In all it lost {count(row['lost_attempts'], 'attempt')}: {_number(row['thrown_away_s'])} s "
     text += f"thrown away + {_number(row['never_saved_s'])} s never saved = {_number(row['lost_s'])} s."
     story.tell(text, (run, row["restore_seq"]), snapshot, last)
     if row["first_report_seq"] is not None:
         verdicts = ("counted", "repeated", "never_dispatched", "unresolved", "not_stopped")
         each = ", ".join(f"{row[name]} {name.replace('_', ' ')}" for name in verdicts if row[name])
-        text = f"Run {clean(run)} reports {_count(row['reported'], 'attempt')} as abandoned: {each}"
+        text = f"Run {clean(run)} reports {count(row['reported'], 'attempt')} as abandoned: {each}"
         naive = f"; counted each time, without regard to earlier losses, they would make {_number(row['naive_s'])} s"
         story.tell(f"{text}{naive}.", (run, row["first_report_seq"]), (run, row["last_report_seq"]))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from rtrace_analytics import views
 from rtrace_analytics.errors import InputError
 from rtrace_analytics.traces import Traces
+from rtrace_analytics.views import literal, quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -60,17 +61,13 @@ def mix(sources: Mapping[str, Source], *, prefix: bool = False) -> Traces:
     return MixedTraces(con)
 
 
-def _text(value: object) -> str:
-    return "'" + str(value).replace("'", "''") + "'"
-
-
 def _bring(con: "duckdb.DuckDBPyConnection", catalog: str, name: str, source: Source) -> list[str]:
     """Attach a file, or copy what is in memory, as `catalog`; the public views and tables there are."""
     path = source if isinstance(source, (str, PathLike)) else getattr(source, "_path", None)
     if path is not None:
         with Traces(path=Path(path)).opened() as own:  # a database of ours, or an error that says what it is
             there = views.names(own)
-        con.execute(f"ATTACH {_text(path)} AS {catalog} (READ_ONLY)")
+        con.execute(f"ATTACH {literal(str(path))} AS {catalog} (READ_ONLY)")
         return there
     if not isinstance(source, Traces):
         raise InputError(f"{name!r} is a {type(source).__name__}: give traces or the path of a database")
@@ -111,23 +108,23 @@ def _unite(con: "duckdb.DuckDBPyConnection", view: str, names: list[str], prefix
     for i, name in enumerate(names):
         changed = []
         if prefix and "experiment" in has:
-            changed.append(f"{_text(name + '/')} || experiment AS experiment")
+            changed.append(f"{literal(name + '/')} || experiment AS experiment")
         if "file_id" in has:
             changed.append(f"(file_id + {files})::INTEGER AS file_id")
             files += _one(con, f"SELECT coalesce(max(file_id), -1) + 1 FROM source_{i}.trace_files")
         replaced = f" REPLACE ({', '.join(changed)})" if changed else ""
         parts.append(f"SELECT *{replaced} FROM source_{i}.{view}")
         if view == "labels":
-            own = f"{_text(name + '/')} || experiment" if prefix else "experiment"
+            own = f"{literal(name + '/')} || experiment" if prefix else "experiment"
             parts.append(
-                f"SELECT {own} AS experiment, 'source' AS key, {_text(name)} AS value "
+                f"SELECT {own} AS experiment, 'source' AS key, {literal(name)} AS value "
                 f"FROM ({_experiments(f'source_{i}')}) "
                 f"WHERE experiment NOT IN (SELECT experiment FROM source_{i}.labels WHERE key = 'source')"
             )
     con.execute(f"CREATE VIEW memory.main.{view} AS {' UNION ALL BY NAME '.join(parts)}")
     for column, comment in columns:
         if comment is not None:
-            con.execute(f'COMMENT ON COLUMN memory.main.{view}."{column}" IS {_text(comment)}')
+            con.execute(f"COMMENT ON COLUMN memory.main.{view}.{quoted(column)} IS {literal(comment)}")
 
 
 def _one(con: "duckdb.DuckDBPyConnection", query: str) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics import database, views
 from rtrace_analytics.errors import DatabaseError, InputError
+from rtrace_analytics.text import one_line
 
 if TYPE_CHECKING:
     import duckdb
@@ -89,7 +90,7 @@ class Traces:
         try:
             return con.sql(query, params=params)
         except duckdb.Error as error:
-            raise DatabaseError(f"SQL: {' '.join(str(error).split())}") from error
+            raise DatabaseError(f"SQL: {one_line(error)}") from error
 
     def load(
         self,
@@ -120,15 +121,13 @@ class Traces:
 
         A key that is there gets the new value. Raises `InputError` for an experiment not there or a key told twice.
         """
-        from rtrace_analytics import compare
+        from rtrace_analytics.labels import read, set_all
 
-        found = compare.read_labels(labels) if isinstance(labels, (str, PathLike)) else labels
+        found = read(labels) if isinstance(labels, (str, PathLike)) else labels
         with self.opened(write=True) as con:
-            return compare.set_labels(con, found)
+            return set_all(con, found)
 
-    def compare(
-        self, by: str = "experiment", metric: str = "lost_s_per_restore", *, seed: int = 0
-    ) -> "pd.DataFrame":
+    def compare(self, by: str = "experiment", metric: str = "lost_s_per_restore", *, seed: int = 0) -> "pd.DataFrame":
         """One row per experiment, by label: what it lost, its group's mean; see `rtrace_analytics.compare.compare`."""
         from rtrace_analytics import compare
 
@@ -274,7 +273,7 @@ class Traces:
 
 
 def _forget(con: "duckdb.DuckDBPyConnection", experiment: str) -> int:
-    views.query(con, "events", experiment=experiment)  # raises where it is not there
+    views.experiments(con, experiment)  # raises where it is not there
     events = con.execute("SELECT count(*) FROM events WHERE experiment = ?", [experiment]).fetchall()[0][0]
     tables: dict[str, set[str]] = {}
     for table, column in con.execute(

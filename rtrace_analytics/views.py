@@ -1,9 +1,10 @@
 """The public views and tables: which there are, the order their rows are told in, how they are filtered."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics.errors import InputError
+from rtrace_analytics.text import listed
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,7 +36,17 @@ VIEWS = {
     "staleness": "experiment, start_t, run, span_id",
     "survivorship": "experiment, decile",
 }
-_ORDER = {**TABLES, **VIEWS}
+ORDER = {**TABLES, **VIEWS}
+EXPERIMENTS = "SELECT experiment FROM trace_files UNION SELECT experiment FROM runs"
+
+# How a restored snapshot was found, by the column `match`: "found ..."
+FOUND = {
+    "path": "by its path, the snapshot's own",
+    "anchor": "by the step and number in its path",
+    "step": "by the number in its path",
+    "latest": "as the latest one: its path has no number",
+    "evidence": "by the attempts it abandoned: its path does not tell, or misleads",
+}
 
 
 def names(con: "duckdb.DuckDBPyConnection") -> list[str]:
@@ -59,13 +70,11 @@ def query(
     `experiment` and `run`: only these (one name or several). Raises `InputError` for a view, an experiment or a run
     that is not there, and for `run` where the view has no such column.
     """
-    known = names(con)
-    if name not in known:
-        raise InputError(f"no view or table {name!r}: there are {', '.join(known)}")
+    check_names(con, [name])
     columns = [row[0] for row in con.execute(f"DESCRIBE {name}").fetchall()]
     wanted, parameters = [], []
     if experiment is not None:
-        parameters.append(_known(con, "experiment", experiment))
+        parameters.append(experiments(con, experiment))
         wanted.append(
             "list_contains(?, experiment)"
             if "experiment" in columns
@@ -74,22 +83,51 @@ def query(
     if run is not None:
         if "run" not in columns:
             raise InputError(f"{name} has no column 'run': leave run={run!r} away")
-        parameters.append(_known(con, "run", run))
+        there = con.execute("SELECT DISTINCT run FROM runs ORDER BY run").fetchall()
+        parameters.append(_those("run", run, [value for (value,) in there]))
         wanted.append("list_contains(?, run)")
     where = f" WHERE {' AND '.join(wanted)}" if wanted else ""
-    return f"SELECT * FROM {name}{where} ORDER BY {_ORDER.get(name, 'ALL')}", parameters
+    return f"SELECT * FROM {name}{where} ORDER BY {ORDER.get(name, 'ALL')}", parameters
 
 
-def _known(con: "duckdb.DuckDBPyConnection", column: str, values: str | Sequence[str]) -> list[str]:
-    wanted = [values] if isinstance(values, str) else list(values)
-    source = "SELECT experiment FROM trace_files UNION SELECT experiment FROM runs"
-    found = con.execute(source if column == "experiment" else "SELECT DISTINCT run FROM runs").fetchall()
-    there = sorted(value for (value,) in found if value is not None)
-    for value in wanted:
+def check_names(con: "duckdb.DuckDBPyConnection", wanted: Iterable[str]) -> None:
+    """Raise `InputError` for a view or table that is not there."""
+    known = names(con)
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"no view or table {name!r}: there are {', '.join(known)}")
+
+
+def experiments(con: "duckdb.DuckDBPyConnection", wanted: str | Sequence[str] | None = None) -> list[str]:
+    """The experiments of this database, or the wanted ones (a name or several), sorted.
+
+    Raises `InputError` for one that is not there.
+    """
+    there = sorted(name for (name,) in con.execute(EXPERIMENTS).fetchall())
+    return there if wanted is None else _those("experiment", wanted, there)
+
+
+def _those(word: str, wanted: str | Sequence[str], there: Sequence[str]) -> list[str]:
+    those = [wanted] if isinstance(wanted, str) else list(wanted)
+    for value in those:
         if value not in there:
-            some = ", ".join(repr(name) for name in there[:10]) + (f" and {len(there) - 10} more" if there[10:] else "")
-            raise InputError(f"no {column} {value!r}: " + (f"there are {some}" if there else "load a trace first"))
-    return wanted
+            raise InputError(f"no {word} {value!r}: {listed(there) if there else 'load a trace first'}")
+    return sorted(set(those))
+
+
+def check_spans(con: "duckdb.DuckDBPyConnection") -> None:
+    """Raise `InputError` where only the public views are there (a mix, an export), not what they are made from."""
+    if not con.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = '_runs' LIMIT 1").fetchall():
+        raise InputError("a mix or an export has no lines to go back to: ask the database the traces were loaded into")
+
+
+def rows(
+    con: "duckdb.DuckDBPyConnection", name: str, *, experiment: str | Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """The rows of a view or table as dictionaries, in its order. Raises `InputError` as `query`."""
+    found = con.execute(*query(con, name, experiment=experiment))
+    columns = [column[0] for column in found.description or []]
+    return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
 
 
 def frame(relation: "duckdb.DuckDBPyRelation") -> "pd.DataFrame":
@@ -104,3 +142,13 @@ def frame(relation: "duckdb.DuckDBPyRelation") -> "pd.DataFrame":
     }
     table: pd.DataFrame = relation.to_arrow_table().to_pandas(types_mapper=nullable.get)
     return table
+
+
+def quoted(name: str) -> str:
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text as SQL writes it, where no parameter may stand."""
+    return "'" + text.replace("'", "''") + "'"

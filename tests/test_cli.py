@@ -64,8 +64,8 @@ Restore by b2 at 60
   reported as abandoned  1: 1 counted
 
 Where all rollout time went (1 min 28 s (88 s), concurrent rollouts added up)
-  kept              3 tries  57 s  64.8%
-  lost to restores  1 try    31 s  35.2%
+  kept              3 attempts  57 s  64.8%
+  lost to restores  1 attempt   31 s  35.2%
 
 Quality
   nothing was rejected, unresolved or contradicted
@@ -249,7 +249,7 @@ def bad(tmp_path, db):
         ("waste", "give PATH... or --db FILE"),
         ("waste --db {tmp}/no.duckdb", "no database"),
         ("waste {tmp} --label x", "--label 'x' is not of the form NAME=VALUE"),
-        ("waste {tmp} --rename =y", "--rename '=y' is not of the form NAME=VALUE"),
+        ("waste {tmp} --rename =y", "--rename '=y' is not of the form FROM=TO"),
         ("waste {tmp} --format csv", "csv"),
         ("waste --db {db} --experiment nope", "no experiment 'nope': there are 'names-say-nothing', 'pr-example'"),
         ("show runz --db {db}", "no view or table 'runz': there are attempt_spans, cut_time_waste"),

@@ -23,6 +23,7 @@ FLOORS = {
     "loading": 2,
     "card": 3,
     "compare": 3,
+    "labels": 3,
     "traces": 4,
     "plots": 6,
     "fleet": 7,

@@ -8,10 +8,10 @@ from importlib import import_module
 import click
 
 from rtrace_analytics.errors import RtraceError
-from rtrace_analytics.text import clean
+from rtrace_analytics.text import clean, one_line
 
 _FIRST = ("waste", "load", "show", "sql")
-_NOT_COMMANDS = {"output"}
+_NOT_COMMANDS = {"options", "output"}
 
 
 class _Commands(click.Group):
@@ -65,5 +65,5 @@ def _run() -> int:
         if not type(error).__module__.startswith(("duckdb", "_duckdb")):
             raise
         text = str(error)
-    print("rtrace: " + clean(" ".join(text.split())), file=sys.stderr)
+    print("rtrace: " + clean(one_line(text)), file=sys.stderr)
     return 2

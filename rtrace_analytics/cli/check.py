@@ -4,12 +4,12 @@ import sys
 
 import click
 
-from rtrace_analytics.cli import output
+from rtrace_analytics.cli import options, output
 
 
 @click.command("check")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@output.format_option
+@options.form
 def command(paths: tuple[str, ...], form: str) -> None:
     """Say what is wrong with the trace files PATH... (files, folders, globs), with examples; nothing is kept.
 

@@ -4,20 +4,20 @@ from pathlib import Path
 
 import click
 
-from rtrace_analytics.cli import output
+from rtrace_analytics.cli import options, output
 from rtrace_analytics.explain import sentences
 from rtrace_analytics.traces import Traces
 
 
 @click.command("explain")
-@output.db_option()
+@options.db()
 @click.option("--prompt", metavar="ID", help="What became of each try of this prompt.")
 @click.option("--restore", metavar="RUN", help="What the restore by this run threw away.")
 @click.option("--experiment", metavar="NAME", help="Which one; may be left away where only one has it.")
 @click.option(
     "--limit", default=20, show_default=True, type=click.IntRange(0), help="Lost tries of a restore told singly."
 )
-@output.format_option
+@options.form
 def command(db: str, prompt: str | None, restore: str | None, experiment: str | None, limit: int, form: str) -> None:
     """Tell in plain sentences what happened, each with the file and line to check it by.
 

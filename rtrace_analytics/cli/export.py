@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from rtrace_analytics.cli import output
+from rtrace_analytics.cli import options, output
 from rtrace_analytics.errors import InputError
 from rtrace_analytics.traces import Traces
 
 
 @click.command("export")
-@output.db_option()
+@options.db()
 @click.option(
     "--parquet", type=click.Path(), metavar="DIR", help="Folder of Parquet files to make or bring up to date."
 )
@@ -18,8 +18,8 @@ from rtrace_analytics.traces import Traces
     "--perfetto", type=click.Path(), metavar="FILE", help="Chrome trace JSON to write; gzip where it ends in .gz."
 )
 @click.option("--views", metavar="A,B,...", help="Only these views and tables, for --parquet; by default all.")
-@click.option("--experiment", "experiments", multiple=True, metavar="E", help="Only this experiment; may be repeated.")
-@output.format_option
+@options.experiments
+@options.form
 def command(
     db: str, parquet: str | None, perfetto: str | None, views: str | None, experiments: tuple[str, ...], form: str
 ) -> None:

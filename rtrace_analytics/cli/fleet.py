@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from rtrace_analytics.cli import output
+from rtrace_analytics.cli import options, output
 
 
 @click.command("fleet")
@@ -12,11 +12,11 @@ from rtrace_analytics.cli import output
 @click.option(
     "--out", type=click.Path(), required=True, metavar="DIR", help="Folder of Parquet files to make or update."
 )
-@click.option("--experiment-from", metavar="REGEX", help="Pattern in each path whose first group names the experiment.")
+@options.experiment_from
 @click.option("--address", metavar="RAY", help="A running Ray; without it RAY_ADDRESS, else one is started here.")
 @click.option("--cpus", type=click.IntRange(1), metavar="N", help="Cores of the Ray started here; by default all.")
 @click.option("--memory", default="2GB", show_default=True, metavar="SIZE", help="What DuckDB may take per task.")
-@output.format_option
+@options.form
 def command(
     paths: tuple[str, ...],
     out: str,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rtrace_analytics.cli import output
+from rtrace_analytics.cli import options, output
 from rtrace_analytics.text import clean
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 @click.command("follow")
 @click.argument("path")
-@output.db_option()
-@click.option("--experiment", metavar="NAME", help="Experiment all of it belongs to [the folder's name].")
+@options.db()
+@options.experiment_of_all
 @click.option("--every", "every_s", type=click.FloatRange(min=0.05), default=5.0, show_default=True, metavar="SECONDS")
 def command(path: str, db: str, experiment: str | None, every_s: float) -> None:
     """Take up what is appended to PATH (a file, folder or glob) every few seconds, until Ctrl-C.
@@ -31,7 +31,7 @@ def command(path: str, db: str, experiment: str | None, every_s: float) -> None:
 
     last = ""
     live = sys.stdout.isatty()
-    with _stopper() as stop:
+    with options.to_load(db), _stopper() as stop:
         for take in follow(db, path, every_s=every_s, experiment=experiment, wait=stop.wait):
             for restore in take.restores:
                 print(("\r\x1b[K" if live else "") + _cost(restore), flush=True)

@@ -2,14 +2,11 @@
 
 import sys
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtrace_analytics.cli import output
-from rtrace_analytics.cli.waste import pairs
-from rtrace_analytics.errors import RtraceError
+from rtrace_analytics.cli import options, output
 
 if TYPE_CHECKING:
     from rtrace_analytics.loading import LoadReport
@@ -17,44 +14,17 @@ if TYPE_CHECKING:
 
 @click.command("load")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@output.db_option()
-@click.option("--experiment", metavar="NAME", help="Experiment all of it belongs to [the folder's name].")
-@click.option("--experiment-from", metavar="REGEX", help="Found in each path; its first group names the experiment.")
-@click.option("--label", "labels", multiple=True, metavar="K=V", help="Kept with the experiments; may be given again.")
-@click.option("--rename", multiple=True, metavar="FROM=TO", help="Event FROM is our event TO; may be given again.")
-@click.option("--strict", is_flag=True, help="Exit 1 when anything was rejected.")
-@output.format_option
-def command(
-    paths: tuple[str, ...],
-    db: str,
-    experiment: str | None,
-    experiment_from: str | None,
-    labels: tuple[str, ...],
-    rename: tuple[str, ...],
-    strict: bool,
-    form: str,
-) -> None:
+@options.db()
+@options.load
+@options.form
+def command(paths: tuple[str, ...], db: str, strict: bool, form: str, **how: Any) -> None:
     """Load trace files PATH... (files, folders, globs) into a database, or take up what is new in them.
 
     Prints per file its new events, rejects (fragments that are no event), pending (1 while its last line is
     unfinished) and warnings; loading the same files again adds nothing.
     """
-    from rtrace_analytics.traces import connect
-
-    there = Path(db).exists()
-    try:
-        with connect(db) as traces:
-            report = traces.load(
-                paths,
-                experiment=experiment,
-                experiment_from=experiment_from,
-                labels=pairs("--label", labels),
-                rename=pairs("--rename", rename),
-            )
-    except RtraceError:
-        if not there:
-            Path(db).unlink(missing_ok=True)  # made by this call, and empty
-        raise
+    with options.to_load(db) as traces:
+        report = traces.load(paths, **how)
     _print(report, form)
     if strict and report.rejects:
         print(f"rtrace: {report.rejects:,} rejected (--strict): rtrace show rejects --db {db}", file=sys.stderr)

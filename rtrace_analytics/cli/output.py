@@ -4,15 +4,12 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from rtrace_analytics import text
 from rtrace_analytics.errors import DatabaseError
-from rtrace_analytics.text import clean
 
 if TYPE_CHECKING:
     import duckdb
@@ -21,15 +18,6 @@ FORMATS = ("table", "csv", "json")
 TABLE_ROWS = 50
 _CELL = 100  # characters of a cell that a table shows; csv and json show all
 _BATCH = 10_000
-
-format_option = click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How rows are printed."
-)
-
-
-def db_option(*, required: bool = True) -> Callable[[Any], Any]:
-    """The option --db, the same in every command."""
-    return click.option("--db", type=click.Path(), required=required, metavar="FILE", help="The database file.")
 
 
 def seconds(value: float | None) -> str:
@@ -51,17 +39,15 @@ def number(value: float) -> str:
         return str(value)
     if 0 < abs(value) < 1:
         return f"{value:.4g}"
-    return f"{value:.3f}".rstrip("0").rstrip(".")
+    return text.number(value)
 
 
 def moment(t: float | None) -> str:
     """A moment as the trace has it, and as a date where it is seconds since the epoch."""
     if t is None or math.isnan(t):
         return "unknown"
-    written = f"{t:.3f}".rstrip("0").rstrip(".")
-    if not 1e8 < t < 1e11:
-        return written
-    return f"{datetime.fromtimestamp(t, UTC):%Y-%m-%d %H:%M:%S} UTC ({written})"
+    as_date = text.date(t)
+    return f"{as_date} ({text.number(t)})" if as_date else text.number(t)
 
 
 def rows_of(
@@ -74,20 +60,21 @@ def rows_of(
         cursor = con.execute(query, parameters)
         description = cursor.description or []
     except duckdb.Error as error:
-        raise _sql_error(error) from error
+        raise sql_error(error) from error
 
     def rows() -> Iterator[tuple[Any, ...]]:
         try:
             while batch := cursor.fetchmany(_BATCH):
                 yield from batch
         except duckdb.Error as error:
-            raise _sql_error(error) from error
+            raise sql_error(error) from error
 
     return [column[0] for column in description], rows()
 
 
-def _sql_error(error: Exception) -> DatabaseError:
-    return DatabaseError(f"SQL: {' '.join(str(error).split())}")
+def sql_error(error: Exception) -> DatabaseError:
+    """A mistake in a query, as one line."""
+    return DatabaseError(f"SQL: {text.one_line(error)}")
 
 
 def print_query(
@@ -120,7 +107,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, total:
     kept = list(rows)
     total = len(kept) if total is None else total
     cells = [[_cell(value) for value in row] for row in kept[:TABLE_ROWS]]
-    head = [clean(name) for name in columns]
+    head = [text.clean(name) for name in columns]
     widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
     right = [all(isinstance(row[i], (int, float, type(None))) for row in kept[:TABLE_ROWS]) for i in range(len(head))]
     for line in [head, ["-" * width for width in widths], *cells]:
@@ -135,8 +122,8 @@ def _cell(value: Any) -> str:
         return "NULL"
     if isinstance(value, float):
         return number(value)
-    text = clean(str(value))
-    return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
+    whole = text.clean(value)
+    return whole if len(whole) <= _CELL else whole[: _CELL - 1] + "…"
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -146,7 +133,7 @@ def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     def field(value: Any) -> Any:
         if isinstance(value, bool):
             return "true" if value else "false"
-        return clean(value) if on_terminal and isinstance(value, str) else value
+        return text.clean(value) if on_terminal and isinstance(value, str) else value
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow([field(name) for name in columns])

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from rtrace_analytics.cli import output
+from rtrace_analytics.cli import options, output
 
 # fmt: off
 _COLUMNS = (
@@ -53,7 +53,7 @@ _COLUMNS = (
 @click.option("--groups-per-step", type=int, default=8, show_default=True, help="Groups that start a train step.")
 @click.option("--real", is_flag=True, help="Real processes, really killed; no ground truth.")
 @click.option("--speed", type=float, default=60.0, show_default=True, help="With --real: its seconds to one of ours.")
-@output.format_option
+@options.form
 def command(out: str, real: bool, speed: float, form: str, **given: Any) -> None:
     """Play a training job with kills and restores, and write its trace to DIR/rollout_trace.jsonl.
 

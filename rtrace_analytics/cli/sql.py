@@ -1,12 +1,13 @@
 """`rtrace sql`: one query that only reads."""
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
 
 from rtrace_analytics import database
-from rtrace_analytics.cli import output
-from rtrace_analytics.errors import DatabaseError, InputError
+from rtrace_analytics.cli import options, output
+from rtrace_analytics.errors import InputError
 
 if TYPE_CHECKING:
     import duckdb
@@ -14,18 +15,15 @@ if TYPE_CHECKING:
 
 @click.command("sql")
 @click.argument("query")
-@output.db_option()
-@output.format_option
+@options.db()
+@options.form
 def command(query: str, db: str, form: str) -> None:
     """Run one QUERY that only reads.
 
     For example "SELECT * FROM cut_time_waste", "DESCRIBE attempt_spans" or "SHOW TABLES".
     """
-    con = database.connect(db, read_only=True)
-    try:
+    with closing(database.connect(db, read_only=True)) as con:
         output.print_query(con, _one_select(con, query), form)
-    finally:
-        con.close()
 
 
 def _one_select(con: "duckdb.DuckDBPyConnection", query: str) -> str:
@@ -34,7 +32,7 @@ def _one_select(con: "duckdb.DuckDBPyConnection", query: str) -> str:
     try:
         statements = con.extract_statements(query)
     except duckdb.Error as error:
-        raise DatabaseError(f"SQL: {' '.join(str(error).split())}") from error
+        raise output.sql_error(error) from error
     if len(statements) != 1:
         raise InputError(f"one query at a time: {len(statements)} were given")
     if statements[0].type != duckdb.StatementType.SELECT:

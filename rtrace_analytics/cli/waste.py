@@ -7,47 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtrace_analytics import database, views
-from rtrace_analytics.cli import output
+from rtrace_analytics import views
+from rtrace_analytics.cli import options, output
 from rtrace_analytics.cli.output import moment, seconds
-from rtrace_analytics.errors import InputError, RtraceError
-from rtrace_analytics.text import clean
-from rtrace_analytics.traces import Traces, connect
+from rtrace_analytics.errors import InputError
+from rtrace_analytics.text import clean, count
+from rtrace_analytics.traces import Traces
 
 if TYPE_CHECKING:
     import duckdb
 
 Row = dict[str, Any]
 
-_FOUND = {
-    "path": "found by its path: the snapshot's own",
-    "anchor": "found by the step and number in its path",
-    "step": "found by the number in its path",
-    "latest": "its path has no number: the latest snapshot taken",
-    "evidence": "found by which attempts it gave up (its path does not tell, or misleads)",
-}
 _MOST = 50  # runs and restores of an experiment told one by one
 
 
 @click.command("waste")
 @click.argument("paths", nargs=-1, metavar="PATH...")
-@output.db_option(required=False)
-@click.option("--experiment", metavar="NAME", help="Experiment all of it belongs to [the folder's name].")
-@click.option("--experiment-from", metavar="REGEX", help="Found in each path; its first group names the experiment.")
-@click.option("--label", "labels", multiple=True, metavar="K=V", help="Kept with the experiments; may be given again.")
-@click.option("--rename", multiple=True, metavar="FROM=TO", help="Event FROM is our event TO; may be given again.")
-@click.option("--strict", is_flag=True, help="Exit 1 when anything was rejected.")
+@options.db(required=False)
+@options.load
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="json: one object.")
-def command(
-    paths: tuple[str, ...],
-    db: str | None,
-    experiment: str | None,
-    experiment_from: str | None,
-    labels: tuple[str, ...],
-    rename: tuple[str, ...],
-    strict: bool,
-    form: str,
-) -> None:
+def command(paths: tuple[str, ...], db: str | None, strict: bool, form: str, **how: Any) -> None:
     """Print what each restore threw away, and where all rollout time went.
 
     Traces of PATH... (files, folders, globs) are loaded into memory, or with --db into that file; without PATH the
@@ -57,43 +37,23 @@ def command(
         raise InputError("nothing to read: give PATH... or --db FILE")
     if not paths and db is not None:
         with Traces(path=Path(db)) as traces, traces.opened() as con:
-            _tell(con, [experiment] if experiment else None, form, strict)
+            _tell(con, how["experiment"], form, strict)
         return
-    options: Row = {"experiment": experiment, "experiment_from": experiment_from}
-    options |= {"labels": pairs("--label", labels), "rename": pairs("--rename", rename)}
-    there = db is not None and Path(db).exists()
-    with connect(db) if db is not None else Traces(database.connect()) as traces:
-        try:
-            report = traces.load(list(paths), **options)
-        except RtraceError:
-            if db is not None and not there:
-                Path(db).unlink(missing_ok=True)  # made by this call, and empty
-            raise
+    with options.to_load(db) as traces:
+        report = traces.load(paths, **how)
         with traces.opened() as con:
             _tell(con, sorted({file.experiment for file in report.files}), form, strict)
 
 
-def pairs(option: str, given: tuple[str, ...]) -> dict[str, str] | None:
-    """`A=B` texts as a dictionary; None where none were given. Raises `InputError`."""
-    found: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not name or not equals:
-            raise InputError(f"{option} {text!r} is not of the form NAME=VALUE")
-        if name in found:
-            raise InputError(f"{option} {name!r} is given twice: keep one")
-        found[name] = value
-    return found or None
+def _tell(con: "duckdb.DuckDBPyConnection", experiments: str | list[str] | None, form: str, strict: bool) -> None:
+    def rows(view: str) -> list[Row]:
+        return views.rows(con, view, experiment=experiments)
 
-
-def _tell(con: "duckdb.DuckDBPyConnection", experiments: list[str] | None, form: str, strict: bool) -> None:
-    restores, totals, quality = (
-        _rows(con, name, experiments) for name in ("cut_time_waste", "rollout_seconds", "quality")
-    )
+    restores, totals, quality = rows("cut_time_waste"), rows("rollout_seconds"), rows("quality")
     if form == "json":
         print(output.to_json({"restores": restores, "totals": totals, "quality": quality}, indent=1))
     else:
-        runs, lineage = _rows(con, "runs", experiments), _rows(con, "restores", experiments)
+        runs, lineage = rows("runs"), rows("restores")
         names = list(dict.fromkeys(row["experiment"] for row in quality))
         for i, name in enumerate(names):
             told = (runs, lineage, restores, totals, quality)
@@ -104,13 +64,8 @@ def _tell(con: "duckdb.DuckDBPyConnection", experiments: list[str] | None, form:
             print("no traces are loaded")
     rejected = sum(row["count"] for row in quality if row["check"] == "rejects")
     if strict and rejected:
-        print(f"rtrace: {_count(rejected, 'reject')} (--strict)", file=sys.stderr)
+        print(f"rtrace: {count(rejected, 'reject')} (--strict)", file=sys.stderr)
         sys.exit(1)
-
-
-def _rows(con: "duckdb.DuckDBPyConnection", view: str, experiments: list[str] | None) -> list[Row]:
-    columns, rows = output.rows_of(con, *views.query(con, view, experiment=experiments))
-    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _lines(
@@ -118,12 +73,12 @@ def _lines(
 ) -> Iterator[str]:
     by_run = {row["run"]: row for row in lineage}
     total_s = sum(row["seconds"] for row in totals)
-    yield f"EXPERIMENT {clean(name)}: {_count(len(runs), 'run')}, {_count(len(restores), 'restore')}"
+    yield f"EXPERIMENT {clean(name)}: {count(len(runs), 'run')}, {count(len(restores), 'restore')}"
     yield ""
     yield "Chain of runs"
     for run in runs[:_MOST]:
         when = f"{moment(run['first_t'])} to {moment(run['last_t'])}"
-        yield f"  {clean(run['run'])}  {when}, {_count(run['events'], 'event')}"
+        yield f"  {clean(run['run'])}  {when}, {count(run['events'], 'event')}"
         yield from (f"      {line}" for line in _origin(by_run.get(run["run"])))
     if len(runs) > _MOST:
         yield f"  ... {len(runs) - _MOST} more runs: rtrace show runs"
@@ -138,7 +93,7 @@ def _lines(
         [
             (
                 "lost to restores" if row["fate"] == "restart" else row["fate"],
-                _count(row["spans"], "try", "tries"),
+                count(row["spans"], "attempt"),
                 seconds(row["seconds"]),
                 _share(row["seconds"], total_s),
             )
@@ -166,7 +121,7 @@ def _origin(restore: Row | None) -> Iterator[str]:
     step = "" if restore["snapshot_step"] is None else f" of step {restore['snapshot_step']}"
     against = f"; {restore['contradictions']} things speak against it" if restore["contradictions"] else ""
     yield f"restored the snapshot{step} of {clean(restore['parent_run'])}, cut at {moment(restore['cut_t'])} ({path})"
-    yield _FOUND[restore["match"]] + against
+    yield f"found {views.FOUND[restore['match']]}{against}"
 
 
 def _restore(row: Row, total_s: float) -> Iterator[str]:
@@ -204,10 +159,6 @@ def _restore(row: Row, total_s: float) -> Iterator[str]:
 
 def _share(part: float, total: float) -> str:
     return f"{part / total:.1%}" if total else "no time"
-
-
-def _count(n: int, word: str, words: str | None = None) -> str:
-    return f"{n:,} {word if n == 1 else words or word + 's'}"
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

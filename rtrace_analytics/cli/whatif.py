@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from rtrace_analytics.cli import output
+from rtrace_analytics.cli import options, output
 from rtrace_analytics.errors import InputError
 from rtrace_analytics.text import clean
 from rtrace_analytics.traces import Traces
@@ -27,7 +27,7 @@ _TOLD = (
 
 
 @click.command("whatif")
-@output.db_option()
+@options.db()
 @click.option("--interval", required=True, metavar="S,S,...", help="Wall-seconds between cuts: one or several.")
 @click.option("--experiment", metavar="NAME", help="Which one; may be left away where there is only one.")
 @click.option(
@@ -41,7 +41,7 @@ _TOLD = (
 @click.option("--save-cost", type=float, metavar="S", help="How long a snapshot holds up all rollouts.")
 @click.option("--mtbf", type=float, metavar="S", help="Work between stops, with --save-cost [as the trace shows].")
 @click.option("--granularity", metavar="G", help="sibling, prompt_group or both [as the trace is].")
-@output.format_option
+@options.form
 def command(
     db: str,
     interval: str,

@@ -7,6 +7,7 @@ from rtrace_analytics.decisions import recorded
 from rtrace_analytics.decisions.options import one_experiment
 from rtrace_analytics.decisions.whatif import whatif_interval
 from rtrace_analytics.errors import InputError
+from rtrace_analytics.text import length
 
 if TYPE_CHECKING:
     import duckdb
@@ -88,8 +89,6 @@ def _on_interval(
 
 
 def _sentence(interval: float, gap: float, saved: float, stops: int, more: int, save_cost_s: float | None) -> str:
-    from rtrace_analytics.plots.style import length
-
     won = f"saved {length(saved)}" if saved >= 0 else f"cost {length(-saved)} more"
     paid = f"{abs(more)} snapshots {'more' if more >= 0 else 'fewer'}"
     if save_cost_s:
@@ -102,8 +101,6 @@ def _sentence(interval: float, gap: float, saved: float, stops: int, more: int, 
 
 
 def _on_older(con: "duckdb.DuckDBPyConnection", name: str) -> str | None:
-    from rtrace_analytics.plots.style import length
-
     stops, older, cost = con.execute(
         "SELECT count(*), count(*) FILTER (older_s > 0), sum(older_s) FROM lag WHERE experiment = ?", [name]
     ).fetchall()[0]
@@ -116,8 +113,6 @@ def _on_older(con: "duckdb.DuckDBPyConnection", name: str) -> str | None:
 
 
 def _on_silence(con: "duckdb.DuckDBPyConnection", name: str) -> str | None:
-    from rtrace_analytics.plots.style import length
-
     restores, groups, cost = con.execute(
         "SELECT count(DISTINCT run), count(*), sum(lost_s) FROM lost_in_silence WHERE experiment = ? AND reported = 0 "
         "AND lost_attempts > 0",

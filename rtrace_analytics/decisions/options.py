@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rtrace_analytics import views
 from rtrace_analytics.decisions import recorded, time_line
 from rtrace_analytics.errors import InputError
+from rtrace_analytics.text import listed
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,26 +28,15 @@ class Settings:
     whole_groups: bool
 
 
-def check_database(con: "duckdb.DuckDBPyConnection") -> None:
-    """Raise `InputError` where only the views are there (a mix of databases, an export) and no span can be replayed."""
-    if not con.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = '_runs' LIMIT 1").fetchall():
-        raise InputError("a mix or an export has no lines to go back to: ask the database the traces were loaded into")
-
-
 def one_experiment(con: "duckdb.DuckDBPyConnection", experiment: str | None) -> str:
     """The experiment meant: the one named, or the only one. Raises `InputError`."""
-    check_database(con)
-    there = sorted(name for (name,) in con.execute("SELECT DISTINCT experiment FROM _runs").fetchall())
-    some = ", ".join(map(repr, there[:10])) + (f" and {len(there) - 10} more" if there[10:] else "")
-    if experiment is None and len(there) == 1:
-        return str(there[0])
+    views.check_spans(con)
+    there = views.experiments(con, experiment)
     if not there:
         raise InputError("there is no experiment yet: load a trace first")
-    if experiment is None:
-        raise InputError(f"there are {len(there)} experiments ({some}): name one")
-    if experiment not in there:
-        raise InputError(f"no experiment {experiment!r}: there are {some}")
-    return experiment
+    if len(there) > 1:
+        raise InputError(f"{len(there)} experiments: {listed(there)}; name one")
+    return there[0]
 
 
 def _number(name: str, value: Any, *, least: str) -> float:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from rtrace_analytics import views
 from rtrace_analytics.errors import InputError
+from rtrace_analytics.text import listed, short
 
 
 def is_frame(source: Any) -> bool:
@@ -33,28 +35,20 @@ def rows(
             raise InputError(f"the frame has no column {missing[0]!r}: give the rows of {view}, or the traces")
         frame = source[list(columns)]
         if wanted is not None:
-            _check(wanted, frame["experiment"].unique())
+            there = sorted(str(name) for name in frame["experiment"].unique())
+            for name in wanted:
+                if name not in there:
+                    raise InputError(f"no experiment {name!r}: {listed(there)}")
             frame = frame[frame["experiment"].isin(wanted)]
         return frame.reset_index(drop=True)
-    names = ", ".join(f'"{name}"' for name in columns)
+    names = ", ".join(map(views.quoted, columns))
     with source.opened() as con:
         if wanted is not None:
-            _check(wanted, [name for (name,) in con.execute(_EXPERIMENTS).fetchall()])
+            views.experiments(con, wanted)
             where, parameters = f"({where}) AND list_contains(?, experiment)", [*parameters, wanted]
         query = f"SELECT {names} FROM {view} WHERE {where} ORDER BY {order}"
         frame = con.sql(query, params=list(parameters)).df()
     return frame
-
-
-_EXPERIMENTS = "SELECT DISTINCT experiment FROM runs UNION SELECT experiment FROM trace_files"
-
-
-def _check(wanted: Sequence[str], there: Any) -> None:
-    known = sorted(str(name) for name in there)
-    for name in wanted:
-        if name not in known:
-            some = ", ".join(map(repr, known[:10])) + (f" and {len(known) - 10} more" if known[10:] else "")
-            raise InputError(f"no experiment {name!r}: there {'are ' + some if known else 'is none'}")
 
 
 def one_experiment(source: Any, experiment: str | None) -> tuple[str | None, int]:
@@ -84,13 +78,13 @@ def one_experiment(source: Any, experiment: str | None) -> tuple[str | None, int
     return (found[0][0] if found else None), len(found)
 
 
-def told_of(experiment: str | None, of: int, shorten: Any) -> str:
+def told_of(experiment: str | None, of: int) -> str:
     """What the title says of the experiment shown."""
     if experiment is None:
         return ""
     if of > 1:
-        return f"\nexperiment {shorten(experiment)}: of {of:,} the one that lost most"
-    return f" · {shorten(experiment)}"
+        return f"\nexperiment {short(experiment)}: of {of:,} the one that lost most"
+    return f" · {short(experiment)}"
 
 
 def origin(first_t: float, last_t: float) -> tuple[float, str]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from rtrace_analytics.compare import METRICS, compare, group_means
 from rtrace_analytics.errors import InputError
 from rtrace_analytics.plots import _source, style
+from rtrace_analytics.text import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,16 +54,16 @@ def plot_compare(
     else:
         frame = compare(source, by, metric)
         groups = group_means(frame, by, metric)
-    heading = f"{METRICS[metric][0].upper()}{METRICS[metric][1:]}, by {style.short(by)}"
+    heading = f"{METRICS[metric][0].upper()}{METRICS[metric][1:]}, by {short(by)}"
     ax = style.new_axes(ax, 9, 4.2 if len(groups) else 2.4)
     if groups.empty:
-        return style.empty(ax, heading, "there is no experiment", xlabel=style.short(by), ylabel=METRICS[metric])
+        return style.empty(ax, heading, "there is no experiment", xlabel=short(by), ylabel=METRICS[metric])
     if len(groups) > _MOST:
         heading += f": the first {_MOST} of {len(groups):,}"
         groups = groups.head(_MOST)
     if groups["group_mean"].isna().all():
         said = "no restore of known cut: no experiment has this figure"
-        return style.empty(ax, heading, said, xlabel=style.short(by), ylabel=METRICS[metric])
+        return style.empty(ax, heading, said, xlabel=short(by), ylabel=METRICS[metric])
     scale = 100.0 if metric == "lost_share" else 1.0
     handles = _experiments(ax, frame, groups, by, metric, scale)
     handles = [] if by == "experiment" else handles + _means(ax, groups, scale)
@@ -134,7 +135,7 @@ def _means(ax: "Axes", groups: Any, scale: float) -> list[Any]:
 
 
 def _slanted(groups: Any, by: str) -> bool:
-    names = [style.short(value, 22) for value in groups[by]]
+    names = [short(value, 22) for value in groups[by]]
     return sum(map(len, names)) > 90 or len(names) > 9
 
 
@@ -143,11 +144,11 @@ def _names(ax: "Axes", groups: Any, by: str) -> None:
     names = []
     for row in groups.itertuples(index=False):
         own = row[0]
-        name = f"{own:g}" if isinstance(own, float) else style.short(own, 22)
+        name = f"{own:g}" if isinstance(own, float) else short(own, 22)
         counts = f"{row.group_experiments} exp., {row.group_restores} restores"
         if by == "experiment":
             counts = f"{row.group_restores} restore{'' if row.group_restores == 1 else 's'}"
         names.append(f"{name} ({counts})" if slanted else f"{name}\n{counts}")
     turn: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
     ax.set_xticks(range(len(names)), labels=names, parse_math=False, fontsize=8.5, **turn)
-    ax.set_xlabel(style.short(by), parse_math=False)
+    ax.set_xlabel(short(by), parse_math=False)

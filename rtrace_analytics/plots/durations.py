@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics.plots import _source, style
+from rtrace_analytics.text import share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,7 +77,7 @@ def plot_durations(
         handles.append(style.patch(look))
     for left, right, lost, total in zip(edges[:-1], edges[1:], counts["lost"], bottom, strict=True):
         if total:
-            said = style.share(lost, total)
+            said = share(lost, total)
             ax.annotate(
                 said,
                 ((left * right) ** 0.5, total),

@@ -34,7 +34,7 @@ def plot_in_flight(
     name, of = _source.one_experiment(source, experiment)
     columns = ("experiment", "run", "t", "in_flight")
     frame = _source.rows(source, "in_flight", columns, experiment=name, order="experiment, run, t")
-    heading = f"Rollouts running over time (wall-seconds){_source.told_of(name, of, style.short)}"
+    heading = f"Rollouts running over time (wall-seconds){_source.told_of(name, of)}"
     ax = style.new_axes(ax, 9, 3.6 if len(frame) else 2.4)
     if not (frame["in_flight"] > 0).any():
         said = "no attempt ran for any length of time" if len(frame) else "no attempt was dispatched"

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics.plots import _source, style
+from rtrace_analytics.text import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,9 +70,7 @@ def plot_lineage(
     ax.set_xlim(low - (longest - low) * 0.015, longest + (longest - low) * 0.2)
     if len(runs) <= _NAMED:
         _notes(ax, rows, left, tried)
-    names = [
-        (f"{style.short(row.experiment, 18)} · " if many else "") + style.short(row.run, 18) for row in rows.values()
-    ]
+    names = [(f"{short(row.experiment, 18)} · " if many else "") + short(row.run, 18) for row in rows.values()]
     ax.set_ylim(len(runs) - 0.4, -0.7)
     style.row_names(ax, names)
     style.title(ax, heading)
@@ -197,7 +196,7 @@ def _notes(
         if key in left:
             note = "left: all of it lost"
         elif parent is not None and row.first_t < parent.last_t:
-            note = f"forked from {style.short(parent.run, 14)}"
+            note = f"forked from {short(parent.run, 14)}"
         elif parent is None and key in tried:
             note = "restored what is not known"
         else:

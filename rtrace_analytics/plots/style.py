@@ -1,4 +1,4 @@
-"""What all pictures share: the look of each kind of time, axes, readable times, names that stay what they are."""
+"""What all pictures share: the look of each kind of time, axes, legends, readable times on an axis."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-LONGEST_NAME = 28
 
 
 @dataclass(frozen=True)
@@ -76,36 +74,6 @@ def ink() -> str:
     from matplotlib import rcParams
 
     return str(rcParams["text.color"])
-
-
-def plain(text: object) -> str:
-    """An id on one line, whatever is in it."""
-    return "".join(c if c.isprintable() else " " for c in str(text))
-
-
-def short(text: object, longest: int = LONGEST_NAME) -> str:
-    """An id at most `longest` characters long: its beginning and its end."""
-    whole = plain(text)
-    if len(whole) <= longest:
-        return whole
-    tail = longest // 3
-    return f"{whole[: longest - tail - 1]}…{whole[-tail:]}"
-
-
-def length(seconds: float) -> str:
-    """A length for people, to three digits: `28 s`, `12.5 min`, `3.2 h`, `5.1 d`."""
-    for below, unit, name in ((100, 1, "s"), (6000, 60, "min"), (172_800, 3600, "h")):
-        if abs(seconds) < below:
-            return f"{seconds / unit:.3g} {name}"
-    return f"{seconds / 86_400:,.1f} d" if abs(seconds) < 8.64e6 else f"{seconds / 86_400:,.0f} d"
-
-
-def share(part: float, whole: float) -> str:
-    """A part of a whole in per cent, to two digits or more."""
-    if not whole > 0:
-        return "no time"
-    percent = 100 * part / whole
-    return f"{percent:.0f} %" if percent >= 10 or percent == 0 else f"{percent:.2g} %"
 
 
 def title(ax: "Axes", text: str, *, pad: float | None = None) -> None:

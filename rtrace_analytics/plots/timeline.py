@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics.errors import InputError
 from rtrace_analytics.plots import _source, bars, style
+from rtrace_analytics.text import length, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +60,7 @@ def plot_timeline(
             raise InputError(f"window {window} ends before it begins: give (from, to) in seconds")
         spans = spans[(spans["end_t"] >= zero + low) & (spans["start_t"] <= zero + high)].reset_index(drop=True)
     heading = "Attempts over time (wall-seconds)" + (f" · {_group_name(group, spans)}" if group is not None else "")
-    heading += _source.told_of(name, of, style.short)
+    heading += _source.told_of(name, of)
     if spans.empty:
         ax = style.new_axes(ax, 9, 2.4)
         said = "no attempt runs in this window" if window is not None else "no attempt was dispatched"
@@ -131,7 +132,7 @@ def _extent(source: Any, experiment: str | None, spans: Any) -> tuple[float, flo
 
 def _group_name(group: str, spans: Any) -> str:
     prompts = spans["prompt_id"].dropna().unique()
-    return f"prompt {style.short(prompts[0])}" if len(prompts) == 1 else f"group {style.short(group)}"
+    return f"prompt {short(prompts[0])}" if len(prompts) == 1 else f"group {short(group)}"
 
 
 def _by_try(spans: Any) -> tuple[Any, list[str]]:
@@ -146,12 +147,12 @@ def _by_try(spans: Any) -> tuple[Any, list[str]]:
     names = []
     for row in spans.itertuples():
         prompt = row.group_key if _none(row.prompt_id) else row.prompt_id
-        parts = [f"prompt {style.short(prompt, 16)}"] if many_groups else []
+        parts = [f"prompt {short(prompt, 16)}"] if many_groups else []
         parts.append("sibling ?" if _none(row.generation_index) else f"sibling {int(row.generation_index)}")
         if not _none(row.attempt) and row.attempt > 0:
             parts.append(f"try {int(row.attempt)}")
         if many_runs:
-            parts.append(f"run {style.short(row.run, 12)}")
+            parts.append(f"run {short(row.run, 12)}")
         names.append(" · ".join(parts))
     return spans, names
 
@@ -229,8 +230,8 @@ def _say_lost(ax: "Axes", spans: Any, zero: float) -> None:
         sum_ = f"thrown away: {right:.6g} - {left:.6g} = {row.thrown_away_s:.6g} s"
         texts = (
             *([sum_] if style.unit_of(high - low)[1] == "s" else []),
-            f"thrown away: {style.length(row.thrown_away_s)}",
-            style.length(row.thrown_away_s),
+            f"thrown away: {length(row.thrown_away_s)}",
+            length(row.thrown_away_s),
         )
         visible = min(right, high) - max(left, low)
         text = next((text for text in texts if len(text) * per_letter < visible), None)
@@ -267,7 +268,7 @@ def _draw_lines(ax: "Axes", moments: dict[str, list[float]], zero: float, rows: 
     per_letter = style.letter(ax) * 8.5
     step, level, next_x = 0.75 if rows <= _NAMED_ROWS else rows * 0.08, 1, high
     for kind, x in sorted(inside, key=lambda pair: -pair[1]):  # each line ends at its name, below those to its left
-        text = f"{kind} {style.length(x)}"
+        text = f"{kind} {length(x)}"
         left = kind == style.CUT and x - len(text) * per_letter > low
         if not left and x + len(text) * per_letter > next_x:
             level += 1
@@ -307,7 +308,7 @@ def _run_names(ax: "Axes", spans: Any, zero: float, window: tuple[float, float] 
     taken = low
     for run, own in sorted(spans.groupby("run"), key=lambda pair: pair[1]["start_t"].min()):
         left, right = max(low, own["start_t"].min() - zero), min(high, own["end_t"].max() - zero)
-        text = f"run {style.short(run, 20)}"
+        text = f"run {short(run, 20)}"
         wide = len(text) * per_letter
         middle = min(max((left + right) / 2, low + wide / 2), high - wide / 2)
         ax.plot(

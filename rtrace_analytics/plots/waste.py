@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics.plots import _source, style
+from rtrace_analytics.text import length, share, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,8 +94,8 @@ def plot_waste(
         if row.lost_s != row.lost_s:
             text, end = "unknown: the cut is not known", 0.0
         else:
-            part = f" · {style.share(row.lost_s, whole[row.experiment])}" if whole.get(row.experiment) else ""
-            text, end = f"{style.length(row.lost_s)}{part}", max(row.lost_s, row.naive_s)
+            part = f" · {share(row.lost_s, whole[row.experiment])}" if whole.get(row.experiment) else ""
+            text, end = f"{length(row.lost_s)}{part}", max(row.lost_s, row.naive_s)
         ax.annotate(text, (end, place), xytext=(7, 0), textcoords="offset points", va="center", fontsize=8.5)
     many = frame["experiment"].nunique() > 1
     style.row_names(ax, [_restore_name(row, many) for row in frame.itertuples()])
@@ -110,8 +111,8 @@ def plot_waste(
 
 
 def _restore_name(row: Any, many: bool) -> str:
-    parent = "?" if not isinstance(row.parent_run, str) else style.short(row.parent_run, 14)
-    return (f"{style.short(row.experiment, 18)} · " if many else "") + f"{style.short(row.run, 14)} from {parent}"
+    parent = "?" if not isinstance(row.parent_run, str) else short(row.parent_run, 14)
+    return (f"{short(row.experiment, 18)} · " if many else "") + f"{short(row.run, 14)} from {parent}"
 
 
 def _bars(ax: "Axes", places: Any, lengths: Any, left: Any, look: style.Look) -> None:
@@ -181,7 +182,7 @@ def plot_fates(
             _percents(ax, left, part)
         left = left + part
     for place, name in enumerate(shares.index):
-        said = style.length(float(seconds[name])) if seconds[name] > 0 else "no time"
+        said = length(float(seconds[name])) if seconds[name] > 0 else "no time"
         ax.annotate(
             said,
             (100 if seconds[name] > 0 else 0, place),
@@ -191,7 +192,7 @@ def plot_fates(
             fontsize=8.5,
         )
     ax.set(xlim=(0, 110), ylim=(len(shares) - 0.4, -0.6), xticks=range(0, 101, 20), xlabel=xlabel)
-    style.row_names(ax, [style.short(name) for name in shares.index])
+    style.row_names(ax, [short(name) for name in shares.index])
     style.title(ax, heading)
     style.bare(ax)
     if legend:

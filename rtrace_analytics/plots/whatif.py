@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics.errors import InputError
 from rtrace_analytics.plots import style
+from rtrace_analytics.text import length, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,7 @@ def plot_whatif(frame: "pd.DataFrame", *, ax: "Axes | None" = None, legend: bool
     handles = _costs(ax, rows) if "total_s_per_hour" in frame.columns else _losses(ax, rows)
     handles += _seen(ax, seen, "total_s_per_hour" if "total_s_per_hour" in frame.columns else "lost_s_per_stop")
     _axes(ax, rows)
-    name = style.short(frame["experiment"].iloc[0])
+    name = short(frame["experiment"].iloc[0])
     costs = "total_s_per_hour" in frame.columns
     style.title(ax, f"{'What stops and snapshots cost' if costs else 'What a stop costs'} (attempt-seconds) · {name}")
     ax.set_ylabel("attempt-seconds per wall-hour" if costs else "attempt-seconds per stop")
@@ -66,19 +67,17 @@ def _costs(ax: "Axes", rows: "pd.DataFrame") -> list[Any]:
     saving, total = (rows[name].astype(float) for name in ("overhead_s_per_hour", "total_s_per_hour"))
     mtbf, cost = float(rows["mtbf_s"].iloc[0]), float(rows["save_cost_s"].iloc[0])
     handles = [
-        *ax.plot(x, lost, color="#9c1f1f", marker=".", label=f"lost to stops, one every {style.length(mtbf)}"),
-        *ax.plot(
-            x, saving, color="#767676", linestyle="-.", marker=".", label=f"saving, {style.length(cost)} each time"
-        ),
+        *ax.plot(x, lost, color="#9c1f1f", marker=".", label=f"lost to stops, one every {length(mtbf)}"),
+        *ax.plot(x, saving, color="#767676", linestyle="-.", marker=".", label=f"saving, {length(cost)} each time"),
         *ax.plot(x, total, color=style.ink(), linewidth=2, label="both together"),
     ]
     best = rows[rows["is_best"].astype(bool)].iloc[0]
-    said = f"best of these: {style.length(best['interval_s'])}"
+    said = f"best of these: {length(best['interval_s'])}"
     at = (best["interval_s"], best["total_s_per_hour"])
     handles += ax.plot(*at, "o", color=style.ink(), markersize=9, fillstyle="none", label=said)
     young = float(best["young_daly_s"])
     if young > 0:
-        said = f"Young/Daly: {style.length(young)}"
+        said = f"Young/Daly: {length(young)}"
         handles.append(ax.axvline(young, color=style.ink(), linestyle="--", linewidth=1, label=said))
     return handles
 
@@ -89,7 +88,7 @@ def _seen(ax: "Axes", seen: "pd.DataFrame", value: str) -> list[Any]:
         return []
     row = seen.iloc[0]
     gap, stops = float(row["usual_gap_s"]), int(row["stops"])
-    handles = [ax.axvline(gap, color="#767676", linestyle=":", linewidth=1.2, label=f"as it was: {style.length(gap)}")]
+    handles = [ax.axvline(gap, color="#767676", linestyle=":", linewidth=1.2, label=f"as it was: {length(gap)}")]
     if stops:
         said = f"its own {stops} stop{'s' if stops > 1 else ''}"
         handles += ax.plot(gap, float(row[value]), "D", color="#767676", markersize=7, label=said)
@@ -102,7 +101,7 @@ def _axes(ax: "Axes", rows: "pd.DataFrame") -> None:
     x = rows["interval_s"].astype(float)
     ax.set_xscale("log")
     ticks = x.tolist() if len(x) <= 12 else x.iloc[:: -(-len(x) // 12)].tolist()
-    ax.set_xticks(ticks, labels=[style.length(value) for value in ticks], fontsize=8.5)
+    ax.set_xticks(ticks, labels=[length(value) for value in ticks], fontsize=8.5)
     ax.xaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     ax.set_ylim(bottom=0)

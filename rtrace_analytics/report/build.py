@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics import views
 from rtrace_analytics.errors import InputError
-from rtrace_analytics.plots import style
 from rtrace_analytics.report import pictures, words
+from rtrace_analytics.text import clean, count, share, short
 from rtrace_analytics.traces import Traces
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _page(traces: Traces, experiment: str | Sequence[str] | None) -> tuple[str, 
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     with traces.opened() as con:
-        rows = {view: _rows(con, view, experiment) for view in _VIEWS}
+        rows = {view: views.rows(con, view, experiment=experiment) for view in _VIEWS}
         definitions = {view: _definitions(con, view) for view in _DEFINED}
     total_s = sum(row["seconds"] or 0.0 for row in rows["rollout_seconds"])
     whole: dict[str, float] = {}
@@ -96,7 +96,7 @@ def _page(traces: Traces, experiment: str | Sequence[str] | None) -> tuple[str, 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(words=words, short=style.short, plain=style.plain)
+    environment.globals.update(words=words, clean=clean, count=count, share=share, short=short, found_how=views.FOUND)
     page = environment.get_template("page.html.j2").render(
         headline=said,
         double_count=words.double_count(rows["cut_time_waste"]),
@@ -131,13 +131,6 @@ def _advice(traces: Traces, experiments: list[Row]) -> tuple[str, list[str]]:
         return most, traces.advice(experiment=most)
     except InputError:
         return most, []
-
-
-def _rows(con: "duckdb.DuckDBPyConnection", view: str, experiment: str | Sequence[str] | None) -> list[Row]:
-    query, parameters = views.query(con, view, experiment=experiment)
-    found = con.execute(query, parameters)
-    names = [column[0] for column in found.description or []]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
 def _definitions(con: "duckdb.DuckDBPyConnection", view: str) -> list[tuple[str, str]]:

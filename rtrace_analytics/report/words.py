@@ -1,10 +1,9 @@
 """Figures in words: the headline and what stands in tables."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
-from rtrace_analytics.plots.style import length
+from rtrace_analytics.text import count, date, length, share
 
 Row = dict[str, Any]
 
@@ -22,7 +21,7 @@ def headline(restores: Sequence[Row], total_s: float) -> str:
         said = f"{count(len(known), 'stop')} threw nothing away."
     else:
         said = (
-            f"{count(len(known), 'stop')} threw away {percent(thrown + unsaved, total_s)} of all rollout time: "
+            f"{count(len(known), 'stop')} threw away {share(thrown + unsaved, total_s)} of all rollout time: "
             f"{length(thrown)} before the cut, {length(unsaved)} after it."
         )
     if unknown:
@@ -43,38 +42,11 @@ def double_count(restores: Sequence[Row]) -> str | None:
     )
 
 
-def percent(part: float, whole: float) -> str:
-    """A share in words, to two digits at least."""
-    if not whole > 0:
-        return "no time"
-    value = 100 * part / whole
-    return f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
-
-
-def count(number: int, word: str) -> str:
-    """A number with its word: `1 stop`, `3 stops`."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-
 def moment(t: float | None) -> str:
     """A moment as a date (UTC) where it is seconds since the epoch, else as it is."""
-    if t is None:
-        return "unknown"
-    if not 1e8 < t < 1e11:
-        return f"{t:.10g} s"
-    return f"{datetime.fromtimestamp(t, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return "unknown" if t is None else date(t) or f"{t:.10g} s"
 
 
 def seconds(value: float | None) -> str:
     """A length for a table."""
     return "unknown" if value is None else length(value)
-
-
-MATCHES = {
-    "path": "its path",
-    "anchor": "its place under its step",
-    "step": "its number",
-    "latest": "the latest",
-    "evidence": "the attempts it abandoned",
-}
-"""How a restored snapshot was found, by the column `match`."""

@@ -39,18 +39,18 @@ def test_the_prs_example():
     con = loaded(pr=SAMPLES / "pr-example" / "rollout_trace.jsonl")
     told = [fact.text for fact in explain(con, prompt_id="7").facts]
     assert told[4:12] == [
-        "Sibling 2, try 0, was dispatched by run a1 at 12.",
+        "Sibling 2, attempt 0, was dispatched by run a1 at 12.",
         "Nothing in run a1 ends it; the run's latest line is at 43: it ran at least 31 s.",
         "Run a1 published a snapshot cut at 40.",
         "Run b2 restored that snapshot at 60.",
-        "Run b2 abandoned the try with reason restart at 60.",
+        "Run b2 abandoned the attempt with reason restart at 60.",
         "It cost 40 - 12 = 28 s thrown away, before the cut, and 43 - 40 = 3 s after it never saved: 31 s.",
-        "Sibling 2, try 1, was dispatched again by run b2 at 63.",
+        "Sibling 2, attempt 1, was dispatched again by run b2 at 63.",
         "It was sealed at 89, after 26 s.",
     ]
-    assert told[-1] == "In all: 4 tries of 1 group ran 88 s; 1 try of 31 s lost to 1 stop."
+    assert told[-1] == "In all: 4 attempts of 1 group ran 88 s; 1 attempt of 31 s lost to 1 stop."
     told = [fact.text for fact in explain(con, restore="b2").facts]
-    assert told[-2] == "Together 1 try was lost: 28 s thrown away + 3 s never saved = 31 s."
+    assert told[-2] == "In all it lost 1 attempt: 28 s thrown away + 3 s never saved = 31 s."
 
 
 def says_so(text: str, events: list[dict]) -> None:
@@ -62,7 +62,7 @@ def says_so(text: str, events: list[dict]) -> None:
         (r"Run (\w+) published a snapshot cut at", "snapshot_published"),
         (r"Run (\w+) restored that snapshot at ([\d.]+)", "restore_started"),
         (r"Run (\w+) started to restore at ([\d.]+)", "restore_started"),
-        (r"Run (\w+) abandoned the try with reason restart at ([\d.]+)", "attempt_abandoned"),
+        (r"Run (\w+) abandoned the attempt with reason restart at ([\d.]+)", "attempt_abandoned"),
         (r"Run (\w+) abandons it with reason restart at ([\d.]+)", "attempt_abandoned"),
         (r"Run (\w+) dispatched again at ([\d.]+)", "attempt_dispatched"),
         (r"Run (\w+) stopped: its latest line is at ([\d.]+)", None),
@@ -81,7 +81,7 @@ def says_so(text: str, events: list[dict]) -> None:
     cut = re.search(r"cut at ([\d.]+)", text)
     if cut and first["event"] == "snapshot_published":
         assert first["cut_time"] == pytest.approx(float(cut[1].rstrip(".")), abs=1e-6)
-    sibling = re.search(r"[Ss]ibling (\d+), try (\d+)", text)
+    sibling = re.search(r"[Ss]ibling (\d+), attempt (\d+)", text)
     if sibling:
         assert (first["generation_index"], first["attempt"]) == (int(sibling[1]), int(sibling[2])), text
     if text.startswith("It cost"):
@@ -114,7 +114,7 @@ def test_sums_are_those_of_the_views(path):
         "SELECT run, lost_attempts, thrown_away_s, never_saved_s FROM cut_time_waste WHERE cut_t IS NOT NULL"
     ).fetchall():
         told = explain(con, restore=run, limit=3)
-        (sum_,) = (fact.text for fact in told.facts if fact.text.startswith("Together"))
+        (sum_,) = (fact.text for fact in told.facts if fact.text.startswith("In all it lost"))
         numbers = [float(n.replace(",", "").rstrip(".")) for n in re.findall(r"[\d,.]*\d", sum_)]
         assert numbers == pytest.approx([lost, thrown_away, never_saved, thrown_away + never_saved], abs=1e-5)
         assert sum("dispatched by run" in fact.text for fact in told.facts) == min(lost, 3)

@@ -9,6 +9,7 @@ from matplotlib import pyplot as plt
 import rtrace_analytics as rta
 from rtrace_analytics import plots
 from rtrace_analytics.plots import in_flight, style
+from rtrace_analytics.text import length
 
 NAMES = ("timeline", "waste", "fates", "in_flight", "durations", "lineage", "compare")
 
@@ -165,7 +166,7 @@ def test_looks_are_apart_in_grey():
     [(0, "0 s"), (28, "28 s"), (99.94, "99.9 s"), (750, "12.5 min"), (11_520, "3.2 h"), (440_640, "5.1 d")],
 )
 def test_lengths_are_readable(seconds, said):
-    assert style.length(seconds) == said
+    assert length(seconds) == said
 
 
 def test_no_backend_is_set_and_the_package_stays_light():

@@ -15,6 +15,7 @@ import rtrace_analytics as rta
 from rtrace_analytics import report
 from rtrace_analytics.cli import rtrace
 from rtrace_analytics.report import words
+from rtrace_analytics.text import share
 
 ROOT = Path(__file__).parents[2]
 NASTY = "<script>alert(1)</script>\"'&$x^2$ {{ 7*7 }}\x1b[31m" + "n" * 200
@@ -97,7 +98,7 @@ def test_the_figures_are_the_views(samples, pages):
         for value in (row.thrown_away_s, row.never_saved_s, row.lost_s, row.naive_s):
             assert words.seconds(value) in told
     waste, total = traces.cut_time_waste(), traces.rollout_seconds()["seconds"].sum()
-    said = words.percent(waste["lost_s"].sum(), total)
+    said = share(waste["lost_s"].sum(), total)
     assert f"{len(waste)} stops threw away {said} of all rollout time" in told
     for row in traces.quality().query("count > 0").itertuples():
         assert row.check.replace("_", " ") in told
