@@ -23,6 +23,7 @@ from rtrace_analytics.export import parquet
 from rtrace_analytics.export.fingerprint import making
 from rtrace_analytics.export.schema import View, exported
 from rtrace_analytics.loading.find import default_experiment, find
+from rtrace_analytics.text import one_line
 
 if TYPE_CHECKING:
     import duckdb
@@ -120,7 +121,7 @@ def export_one(task: Task) -> dict[str, Any]:
             loading.load(con, list(local), experiment=task.experiment, progress=False)
             for path, url in local.items():
                 con.execute("UPDATE trace_files SET path = ? WHERE path = ?", [url, path])
-            with parquet.snapshot(con) as cursor:
+            with parquet.frozen(con) as cursor:
                 tables = exported(cursor)
                 entries = parquet.stage(cursor, out, beside, tables, {task.experiment: task.fingerprint})
         finally:
@@ -166,7 +167,7 @@ def _listed(url: str) -> list[str]:
         try:
             files = [file for (file,) in con.execute("SELECT file FROM glob(?)", [pattern]).fetchall()]
         except duckdb.Error as error:
-            raise InputError(f"{url!r} cannot be read: {' '.join(str(error).split())}") from error
+            raise InputError(f"{url!r} cannot be read: {one_line(error)}") from error
     if not files:
         raise InputError(f"no trace at {url!r}: {pattern} matches no file")
     return files
@@ -261,9 +262,9 @@ def _guarded(work: Work) -> Callable[[Task], dict[str, Any] | str]:
         try:
             return work(task)
         except RtraceError as error:
-            return " ".join(str(error).split())
+            return one_line(error)
         except Exception as error:  # one experiment does not spoil the others
-            return f"{type(error).__name__}: {' '.join(str(error).split())}"
+            return f"{type(error).__name__}: {one_line(error)}"
 
     return guarded
 

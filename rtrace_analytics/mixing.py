@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics import views
 from rtrace_analytics.errors import InputError
@@ -19,10 +19,7 @@ Source = Traces | str | PathLike[str]
 class MixedTraces(Traces):
     """Traces of several databases, for reading only; `mix` makes them."""
 
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise InputError("a mix only reads: load, label or forget in one of its databases, then mix again")
-
-    load = forget = label = _refuse
+    _only_reads = "a mix only reads: load, label or forget in one of its databases, then mix again"
 
 
 def mix(sources: Mapping[str, Source], *, prefix: bool = False) -> Traces:

@@ -40,6 +40,8 @@ class Traces:
     the epoch; `_s` are lengths, in attempt-seconds unless the view's comment says wall-seconds.
     """
 
+    _only_reads: str | None = None  # of a kind of traces that is not loaded into: what to do instead
+
     def __init__(self, con: "duckdb.DuckDBPyConnection | None" = None, *, path: Path | None = None) -> None:
         if (con is None) == (path is None):
             raise TypeError("Traces takes a connection or a path: use rtrace_analytics.load or connect")
@@ -227,7 +229,9 @@ class Traces:
 
     @contextmanager
     def opened(self, *, write: bool = False) -> Iterator["duckdb.DuckDBPyConnection"]:
-        """A connection to the database, closed again at the end where it is a file's."""
+        """A connection to the database, closed again at the end where it is a file's. Raises `InputError`."""
+        if write and self._only_reads:
+            raise InputError(self._only_reads)
         if self._con is not None:
             yield self._con
             return

@@ -17,6 +17,7 @@ FLOORS = {
     "errors": 0,
     "events": 0,
     "text": 0,
+    "whole": 1,
     "recording": 1,
     "database": 1,
     "views": 2,

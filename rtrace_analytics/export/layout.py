@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     return manifest
 
 
-def check_ours(folder: Path, views: Mapping[str, object]) -> None:
+def check_ours(folder: Path, views: Set[str]) -> None:
     """Raise `InputError` where `folder` holds, without a manifest, anything that is not of an export."""
     try:
         strange = sorted(

@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, Any
 from rtrace_analytics.errors import DatabaseError, InputError
 from rtrace_analytics.export import layout
 from rtrace_analytics.export.fingerprint import fingerprints, version
-from rtrace_analytics.export.schema import EXPERIMENTS, View, exported
+from rtrace_analytics.export.schema import View, exported
 from rtrace_analytics.export.writing import write_view
+from rtrace_analytics.text import one_line
+from rtrace_analytics.views import experiments
 
 if TYPE_CHECKING:
     import duckdb
@@ -82,9 +84,9 @@ def update(
     that cannot be written or is not an export's.
     """
     where = Path(folder)
-    with snapshot(con) as cursor:
+    with frozen(con) as cursor:
         tables = exported(cursor, [*views, *_ALWAYS] if views else None)
-        there = present(cursor, experiment)
+        there = experiments(cursor, experiment)
         old = previous(where, tables)
         if experiment is not None and old["experiments"] and not _same_columns(old, tables):
             raise InputError(f"{str(where)!r} was exported with other views or columns: export it whole, or elsewhere")
@@ -102,7 +104,7 @@ def update(
 
 
 @contextmanager
-def snapshot(con: "duckdb.DuckDBPyConnection") -> Iterator["duckdb.DuckDBPyConnection"]:
+def frozen(con: "duckdb.DuckDBPyConnection") -> Iterator["duckdb.DuckDBPyConnection"]:
     """A cursor that sees the database as it is now, whatever is loaded meanwhile."""
     cursor = con.cursor()
     try:
@@ -135,7 +137,7 @@ def previous(folder: Path, tables: Sequence[View]) -> dict[str, Any]:
     """The manifest of an earlier export, or an empty one. Raises `InputError` for a folder that is not an export's."""
     manifest = layout.read_manifest(folder)
     if manifest is None:
-        layout.check_ours(folder, {table.name: table for table in tables})
+        layout.check_ours(folder, {table.name for table in tables})
         return {"experiments": []}
     return manifest
 
@@ -177,7 +179,7 @@ def stage(
         written = {table.name: write_view(con, folder, beside, table, wanted) for table in tables}
         told = _told(con, list(wanted))
     except duckdb.Error as error:
-        raise DatabaseError(f"the export failed: {' '.join(str(error).split())}") from error
+        raise DatabaseError(f"the export failed: {one_line(error)}") from error
     return [
         {"experiment": name, "key": layout.partition_key(name), "fingerprint": wanted[name], **told[name]}
         | {"files": [written[table.name][name] for table in tables]}
@@ -223,18 +225,6 @@ def _same_columns(manifest: Mapping[str, Any], tables: Sequence[View]) -> bool:
     return manifest.get("schema_version") == layout.SCHEMA_VERSION and {
         name: view["columns"] for name, view in manifest["views"].items()
     } == {table.name: _described(table)["columns"] for table in tables}
-
-
-def present(con: "duckdb.DuckDBPyConnection", experiment: str | Sequence[str] | None) -> list[str]:
-    there: list[str] = sorted(name for (name,) in con.execute(EXPERIMENTS).fetchall())
-    if experiment is None:
-        return there
-    wanted = [experiment] if isinstance(experiment, str) else sorted(set(experiment))
-    for name in wanted:
-        if name not in there:
-            some = ", ".join(map(repr, there[:10])) + (f" and {len(there) - 10} more" if there[10:] else "")
-            raise InputError(f"no experiment {name!r}: " + (f"there are {some}" if there else "load a trace first"))
-    return wanted
 
 
 def _told(con: "duckdb.DuckDBPyConnection", names: list[str]) -> dict[str, dict[str, Any]]:

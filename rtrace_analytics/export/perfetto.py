@@ -11,16 +11,17 @@ Format: "Trace Event Format" (Google), JSON object form, times in microseconds.
 import gzip
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import pairwise
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from rtrace_analytics import database
 from rtrace_analytics.errors import DatabaseError, InputError
-from rtrace_analytics.export.parquet import present, snapshot
+from rtrace_analytics.export.parquet import frozen
 from rtrace_analytics.export.schema import LATEST
+from rtrace_analytics.text import one_line
+from rtrace_analytics.views import experiments
+from rtrace_analytics.whole import whole_file
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,15 +41,14 @@ def export(
 ) -> int:
     """Write the trace of all experiments, or of these, to `path` (gzip where it ends in `.gz`); returns its events.
 
-    The file is written beside and renamed. Raises `InputError` for an experiment that is not there, a path that cannot
+    The file is there whole or not at all. Raises `InputError` for an experiment that is not there, a path that cannot
     be written, and times that are not seconds.
     """
     import duckdb
 
-    target = Path(path)
     steps = database.steps("perfetto.sql")
-    with snapshot(con) as cursor:
-        names = present(cursor, experiment)
+    with frozen(con) as cursor:
+        names = experiments(cursor, experiment)
         _check_times(cursor, names)
         try:
             cursor.execute(_US)
@@ -58,10 +58,13 @@ def export(
             _make_lanes(cursor, steps["numbers"])
             for step in ("tracks", "arrows", "counts", "marks", "losses"):
                 cursor.execute(steps[step])
-            with _beside(target) as file:
-                return _write(file, cursor, steps)
+            with whole_file(path) as file:
+                if not os.fspath(path).endswith(".gz"):
+                    return _write(file, cursor, steps)
+                with gzip.GzipFile("", "wb", 5, file, mtime=0) as packed:
+                    return _write(cast("BinaryIO", packed), cursor, steps)
         except duckdb.Error as error:
-            raise DatabaseError(f"perfetto.sql: {' '.join(str(error).split())}") from error
+            raise DatabaseError(f"perfetto.sql: {one_line(error)}") from error
 
 
 def lanes(start: "NDArray[np.int64]", end: "NDArray[np.int64]") -> "NDArray[np.int64]":
@@ -127,21 +130,3 @@ def _check_times(con: "duckdb.DuckDBPyConnection", names: list[str]) -> None:
     query = "SELECT run, t FROM events WHERE list_contains(?, experiment) AND abs(t) >= ? ORDER BY abs(t) DESC LIMIT 1"
     for run, t in con.execute(query, [names, LATEST]).fetchall():
         raise InputError(f"run {run!r} has t = {t}: seconds since the epoch are expected, leave its experiment out")
-
-
-@contextmanager
-def _beside(target: Path) -> Iterator[BinaryIO]:
-    """A file that becomes `target` when all went well."""
-    beside = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    try:
-        with open(beside, "wb") as raw:
-            if target.name.endswith(".gz"):
-                with gzip.GzipFile("", "wb", 5, raw, mtime=0) as file:
-                    yield cast("BinaryIO", file)
-            else:
-                yield raw
-        os.replace(beside, target)
-    except OSError as error:
-        raise InputError(f"{str(target)!r} cannot be written: {error.strerror or error}") from error
-    finally:
-        beside.unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 """`open_parquet`: an export in Python, with the methods of loaded traces and no database."""
 
+import glob
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -7,13 +8,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from rtrace_analytics.errors import InputError
 from rtrace_analytics.export import layout
-from rtrace_analytics.export.schema import literal, quoted
 from rtrace_analytics.traces import Traces
+from rtrace_analytics.views import literal, quoted
 
 if TYPE_CHECKING:
     import duckdb
-
-_WAY = "an export only reads: load into a database, and export that again"
 
 
 class ParquetTraces(Traces):
@@ -24,22 +23,16 @@ class ParquetTraces(Traces):
     database's, but for the numbers `file_id` (in the order of experiments and paths).
     """
 
+    _only_reads = "an export only reads: load into a database, and export that again"
+
     def __init__(self, folder: Path, manifest: Mapping[str, Any], con: "duckdb.DuckDBPyConnection") -> None:
         super().__init__(con)
         self.folder = folder
         self.manifest = manifest
 
-    def load(self, *args: object, **options: object) -> NoReturn:
-        """Raises `InputError`: an export is not loaded into."""
-        raise InputError(_WAY)
-
-    def forget(self, experiment: str) -> NoReturn:
-        """Raises `InputError`: an export loses an experiment when the database does."""
-        raise InputError(_WAY)
-
     def export_parquet(self, *args: object, **options: object) -> NoReturn:
         """Raises `InputError`: an export is copied, not exported."""
-        raise InputError(_WAY)
+        raise InputError(self._only_reads)
 
     def __repr__(self) -> str:
         counts = f"experiments: {len(self.manifest['experiments'])}, views: {len(self.manifest['views'])}"
@@ -105,13 +98,8 @@ def make_views(
 def _files(folder: Path, view: str, manifest: Mapping[str, Any]) -> str:
     """The rows of a view's files; none, of the right types, where there is no file."""
     if manifest["experiments"]:
-        path = f"{_escaped(str(folder))}/{view}/{layout.PARTITION}=*/{layout.DATA}"
+        path = f"{glob.escape(str(folder))}/{view}/{layout.PARTITION}=*/{layout.DATA}"
         return f"read_parquet({literal(path)}, hive_partitioning = false)"
     columns = manifest["views"][view]["columns"]
     listed = ", ".join(f"NULL::{column['type']} AS {quoted(column['name'])}" for column in columns)
     return f"(SELECT {listed} WHERE false)"
-
-
-def _escaped(path: str) -> str:
-    """A path in which no character is a pattern's."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in path)

@@ -12,13 +12,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rtrace_analytics import views
-from rtrace_analytics.errors import InputError
+from rtrace_analytics.views import quoted
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
-
-EXPERIMENTS = "SELECT experiment FROM trace_files UNION SELECT experiment FROM runs"
 
 EARLIEST, LATEST = 1e9, 9e9
 """What counts as seconds since the epoch: 2001 to 2255, which every reader's timestamps hold."""
@@ -56,7 +54,7 @@ class View:
     def select(self) -> str:
         """The SELECT of its rows for a list of experiments (one parameter), in their order, experiment first."""
         listed = ", ".join(f"{column.expression} AS {quoted(column.name)}" for column in self.columns)
-        order = (views.VIEWS | views.TABLES).get(self.name, "experiment")
+        order = views.ORDER.get(self.name, "experiment")
         if not order.startswith("experiment"):
             order = f"experiment, {order}"
         if self.name not in _ORDERED:
@@ -94,10 +92,7 @@ def exported(con: "duckdb.DuckDBPyConnection", wanted: list[str] | None = None) 
 
     Raises `InputError` for a view that is not there.
     """
-    known = views.names(con)
-    for name in wanted or []:
-        if name not in known:
-            raise InputError(f"no view or table {name!r}: there are {', '.join(known)}")
+    views.check_names(con, wanted or [])
     comments = dict(
         con.execute(
             "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal AND database_name = current_database() "
@@ -108,7 +103,7 @@ def exported(con: "duckdb.DuckDBPyConnection", wanted: list[str] | None = None) 
         "SELECT table_name, column_name, data_type, comment FROM duckdb_columns() "
         "WHERE NOT internal AND database_name = current_database() AND list_contains(?, table_name) "
         "ORDER BY table_name, column_index",
-        [sorted(set(wanted)) if wanted else known],
+        [sorted(set(wanted)) if wanted else views.names(con)],
     ).fetchall()
     columns: dict[str, list[Column]] = {}
     for table, name, kind, comment in found:
@@ -145,13 +140,3 @@ def _plain(kind: str) -> str:
     if _WHOLE.fullmatch(kind):
         return "INTEGER" if kind in _SMALL else "BIGINT"
     return "DOUBLE" if kind == "FLOAT" or kind.startswith("DECIMAL") else "VARCHAR"
-
-
-def quoted(name: str) -> str:
-    """A name as SQL writes it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """A text as SQL writes it, where no parameter may stand."""
-    return "'" + text.replace("'", "''") + "'"

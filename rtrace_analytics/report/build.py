@@ -1,6 +1,5 @@
-"""Build the report: rows of the views, pictures and definitions into one page, written beside and renamed."""
+"""Build the report: rows of the views, pictures and definitions into one page."""
 
-import os
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -11,6 +10,7 @@ from rtrace_analytics.errors import InputError
 from rtrace_analytics.report import pictures, words
 from rtrace_analytics.text import clean, count, share, short
 from rtrace_analytics.traces import Traces
+from rtrace_analytics.whole import whole_file
 
 if TYPE_CHECKING:
     import duckdb
@@ -51,20 +51,9 @@ def write(traces: Traces, path: str | PathLike[str], *, experiment: str | Sequen
     `experiment`: only these (a name or several). Raises `InputError` where an experiment is not there or the file
     cannot be written.
     """
-    target = Path(path)
-    if target.is_dir() or not target.absolute().parent.is_dir():
-        what = (
-            "is a folder" if target.is_dir() else f"lies in no folder: {str(target.absolute().parent)!r} is not there"
-        )
-        raise InputError(f"report {str(path)!r} {what}: give a file in a folder that is there")
-    page, said = _page(traces, experiment)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(page, encoding="utf-8")
-        beside.replace(target)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise InputError(f"report {str(path)!r} cannot be written ({error.strerror}): give another file") from error
+    with whole_file(path) as file:
+        page, said = _page(traces, experiment)
+        file.write(page.encode())
     return said
 
 

@@ -173,7 +173,12 @@ def test_open_parquet_has_comments_and_refuses_to_write(exported, tmp_path):
         )
         assert comments.fetchall() == [("moment of its first line",)]
         assert "experiments: 15" in repr(export) and "experiments: 15" in export._repr_html_()
-        for call in (lambda: export.load("x"), lambda: export.forget("a"), lambda: export.export_parquet(tmp_path)):
+        for call in (
+            lambda: export.load("x"),
+            lambda: export.label({"a": {"k": 1}}),
+            lambda: export.forget("a"),
+            lambda: export.export_parquet(tmp_path),
+        ):
             with pytest.raises(rta.InputError, match="an export only reads"):
                 call()
     with pytest.raises(rta.InputError, match="no export in"):

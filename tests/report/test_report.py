@@ -156,8 +156,8 @@ def test_command_writes_whole_or_not_at_all(samples, tmp_path):
     before = out.read_text()
     for arguments, said in (
         (["--out", str(out), "--experiment", "x"], "no experiment 'x'"),
-        (["--out", str(tmp_path)], "is a folder"),
-        (["--out", str(tmp_path / "none" / "r.html")], "lies in no folder"),
+        (["--out", str(tmp_path)], "cannot be written (Is a directory)"),
+        (["--out", str(tmp_path / "none" / "r.html")], "cannot be written (No such file or directory)"),
     ):
         failed = CliRunner().invoke(rtrace, ["report", "--db", str(samples), *arguments])
         assert said in str(failed.exception) and isinstance(failed.exception, rta.InputError)
