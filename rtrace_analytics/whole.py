@@ -18,6 +18,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     try:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if target.exists() and not target.is_file():  # a device would be replaced by a file
+            raise OSError(errno.EINVAL, "a device or pipe")
         with open(beside, "wb") as file:
             yield file
         os.replace(beside, target)
