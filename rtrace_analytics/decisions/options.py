@@ -51,6 +51,7 @@ def _number(name: str, value: Any, *, least: str) -> float:
 
 
 def intervals_of(intervals: Sequence[float], longest: float, name: str) -> list[float]:
+    """Intervals in wall-seconds, each once, none longer than `longest`. Raises `InputError`."""
     given = [intervals] if isinstance(intervals, (int, float, str)) else list(intervals)
     wanted = list(dict.fromkeys(_number("interval", value, least="positive") for value in given))
     if not wanted:
@@ -64,6 +65,7 @@ def intervals_of(intervals: Sequence[float], longest: float, name: str) -> list[
 
 
 def lag_of(con: "duckdb.DuckDBPyConnection", name: str, given: float | None) -> float:
+    """From cut to publication, wall-seconds: as given, or the trace's median. Raises `InputError`."""
     if given is not None:
         return _number("publish lag", given, least="not negative")
     _, _, found = recorded.snapshots(con, name)
@@ -73,6 +75,7 @@ def lag_of(con: "duckdb.DuckDBPyConnection", name: str, given: float | None) -> 
 
 
 def stops_of(stops: str | Sequence[float], lines: list[time_line.Line], name: str) -> list[tuple[int, float]] | None:
+    """(Line, position) of each stop, None where they are spread evenly. Raises `InputError`."""
     if isinstance(stops, str):
         if stops == "uniform":
             return None
@@ -101,6 +104,7 @@ def stops_of(stops: str | Sequence[float], lines: list[time_line.Line], name: st
 def costs_of(
     save_cost_s: float | None, mtbf: float | None, lines: list[time_line.Line], name: str
 ) -> dict[str, float] | None:
+    """The columns `save_cost_s` and `mtbf_s`, wall-seconds; None without a save cost. Raises `InputError`."""
     if save_cost_s is None:
         if mtbf is not None:
             raise InputError(f"mtbf {mtbf!r} tells a cost only together with a save cost: give both")

@@ -1,10 +1,11 @@
 """The cuts that were really taken and the stops that really came, replayed by the same rule as any others."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rtrace_analytics import database
 from rtrace_analytics.decisions.time_line import Line
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class RecordedStop:
 
     @property
     def agrees(self) -> bool:
+        """Whether the replay gives what was measured."""
         return math.isclose(self.lost_s, self.measured_s, rel_tol=1e-9, abs_tol=1e-6)
 
 
@@ -37,6 +39,7 @@ class Recorded:
 
     @property
     def agrees(self) -> bool | None:
+        """Whether all stops agree; None where there is none."""
         return all(stop.agrees for stop in self.stops) if self.stops else None
 
 
@@ -50,9 +53,15 @@ def snapshots(con: "duckdb.DuckDBPyConnection", experiment: str) -> tuple[int, f
     return count, gap, lag
 
 
-def replay(
-    con: "duckdb.DuckDBPyConnection", lines: Sequence[Line], experiment: str, run_step: Callable[..., Any]
-) -> Recorded:
+def run_step(con: "duckdb.DuckDBPyConnection", step: str, **parameters: Any) -> Any:
+    """Run a step of `whatif.sql`; the result of its last statement."""
+    result = None
+    for statement in con.extract_statements(database.steps("whatif.sql")[step]):
+        result = database.run_statement(con, statement.query, f"whatif.sql, step {step}", parameters or None)
+    return result
+
+
+def replay(con: "duckdb.DuckDBPyConnection", lines: Sequence[Line], experiment: str) -> Recorded:
     """Replay the stops of the trace with the cuts restored after them; each span counts at its first stop."""
     measured = dict(con.execute("SELECT run, lost_s FROM cut_time_waste WHERE experiment = ?", [experiment]).fetchall())
     stops: dict[tuple[int, float], RecordedStop] = {}

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rtrace_analytics import database
 from rtrace_analytics.decisions import options, recorded, time_line
 from rtrace_analytics.decisions.options import Settings
+from rtrace_analytics.decisions.recorded import run_step
 from rtrace_analytics.errors import InputError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def whatif_interval(
 def _tables(con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], settings: Settings) -> Iterator[None]:
     """Temporary tables of the time lines and the spans on them; gone afterwards."""
     try:
-        _run(con, "tables")
+        run_step(con, "tables")
         con.executemany(
             "INSERT INTO _whatif_runs VALUES (?, ?, ?, ?, ?, ?)",
             [
@@ -104,17 +104,10 @@ def _tables(con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], setti
                 for place, s in enumerate(line.stretches)
             ],
         )
-        _run(con, "spans_of_groups" if settings.whole_groups else "spans", experiment=settings.experiment)
+        run_step(con, "spans_of_groups" if settings.whole_groups else "spans", experiment=settings.experiment)
         yield
     finally:
-        _run(con, "drop")
-
-
-def _run(con: "duckdb.DuckDBPyConnection", step: str, **parameters: Any) -> Any:
-    result = None
-    for statement in con.extract_statements(database.steps("whatif.sql")[step]):
-        result = database.run_statement(con, statement.query, f"whatif.sql, step {step}", parameters or None)
-    return result
+        run_step(con, "drop")
 
 
 def _replay(con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], settings: Settings) -> list[Row]:
@@ -139,25 +132,29 @@ def _replay(con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], setti
 def _uniform(con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], settings: Settings) -> dict[float, Row]:
     length = sum(line.length_s for line in lines)
     asked = {"intervals": settings.intervals, "lag": settings.lag}
-    found = _run(con, "integrals", **asked).fetchall()
-    extra = dict(_run(con, "integrals_of_groups", **asked).fetchall()) if settings.whole_groups else {}
+    found = run_step(con, "integrals", **asked).fetchall()
+    extra = dict(run_step(con, "integrals_of_groups", **asked).fetchall()) if settings.whole_groups else {}
     means = {
         d: ((lost + extra.get(d, 0.0)) / length, (thrown_away + extra.get(d, 0.0)) / length)
         for d, lost, thrown_away in found
     }
-    quantiles = _quantiles(con, lines, settings)
-    return {d: _figures(*means.get(d, (0.0, 0.0)), *quantiles[d]) for d in settings.intervals}
+    costs = _costs(con, lines, settings)
+    return {d: _figures(*means.get(d, (0.0, 0.0)), costs[d]) for d in settings.intervals}
 
 
-def _figures(lost: float, thrown_away: float, p50: float, p95: float) -> Row:
+def _figures(lost: float, thrown_away: float, costs: "np.ndarray") -> Row:
+    """Means, and the quantiles of what each stop costs."""
+    import numpy as np
+
+    p50, p95 = map(float, np.quantile(costs, [0.5, 0.95]))
     parts = {"thrown_away_s": thrown_away, "never_saved_s": max(0.0, lost - thrown_away)}
     return {"lost_s_per_stop": lost, **parts, "p50": p50, "p95": p95}
 
 
-def _quantiles(
+def _costs(
     con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], settings: Settings
-) -> dict[float, tuple[float, float]]:
-    """p50 and p95 of what a stop costs, per interval, over an even grid of stops.
+) -> dict[float, "np.ndarray"]:
+    """What a stop costs, per interval, at each of an even grid of stops.
 
     A stop at s costs what all spans begun by s would have cost without any snapshot (which is the same for all
     intervals), less what the last cut had saved: a sum over spans in the order in which cuts save them. The look-up of
@@ -172,21 +169,20 @@ def _quantiles(
         if not len(moments):
             continue
         unsaved = _unsaved(con, number, moments, h)
-        ends = _run(con, "ends", line=number).fetchnumpy()
+        ends = run_step(con, "ends", line=number).fetchnumpy()
         saved = np.concatenate([[0.0], np.cumsum(ends["dur"])])
         for d in settings.intervals:
             cuts = np.maximum(0.0, np.floor((moments - settings.lag) / d) * d)
             by_cut = saved[np.searchsorted(ends["saved_s"], cuts, side="right")]
             costs[d].append(np.maximum(0.0, unsaved - by_cut))
-    quantiles = {d: np.quantile(np.concatenate(found), [0.5, 0.95]) for d, found in costs.items()}
-    return {d: (float(p50), float(p95)) for d, (p50, p95) in quantiles.items()}
+    return {d: np.concatenate(found) for d, found in costs.items()}
 
 
 def _unsaved(con: "duckdb.DuckDBPyConnection", line: int, moments: "np.ndarray", h: float) -> "np.ndarray":
     """What a stop at each moment would cost had no cut ever saved anything, attempt-seconds."""
     import numpy as np
 
-    levels = _run(con, "levels", line=line, h=h).fetchnumpy()
+    levels = run_step(con, "levels", line=line, h=h).fetchnumpy()
     if not len(levels["k"]):
         return np.zeros(len(moments))
     at = np.searchsorted(levels["k"], np.arange(len(moments)), side="right") - 1
@@ -203,13 +199,12 @@ def _at_stops(con: "duckdb.DuckDBPyConnection", settings: Settings) -> dict[floa
     con.executemany("INSERT INTO _whatif_stops VALUES (?, ?, ?, ?, ?)", stops)
     found = []
     for line in sorted({line for line, _ in settings.stops}):
-        found += _run(con, "moments", line=line, lag=settings.lag).fetchall()
+        found += run_step(con, "moments", line=line, lag=settings.lag).fetchall()
     con.execute("DELETE FROM _whatif_stops")
     figures = {}
     for d in settings.intervals:
         lost, thrown_away = np.array([(row[2], row[3]) for row in found if row[1] == d]).T
-        p50, p95 = np.quantile(lost, [0.5, 0.95])
-        figures[d] = _figures(float(lost.mean()), float(thrown_away.mean()), float(p50), float(p95))
+        figures[d] = _figures(float(lost.mean()), float(thrown_away.mean()), lost)
     return figures
 
 
@@ -217,7 +212,7 @@ def _recorded(con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], set
     """The row of the cuts and stops of the trace, held against what was measured."""
     import numpy as np
 
-    restores = recorded.replay(con, lines, settings.experiment, _run)
+    restores = recorded.replay(con, lines, settings.experiment)
     snapshots, gap, lag = recorded.snapshots(con, settings.experiment)
     note = recorded.note(restores, gap)
     row: Row = {"interval_s": None, "publish_lag_s": lag, "snapshots": snapshots}
@@ -226,8 +221,7 @@ def _recorded(con: "duckdb.DuckDBPyConnection", lines: list[time_line.Line], set
         return row | dict.fromkeys(("lost_s_per_stop", "thrown_away_s", "never_saved_s", "p50", "p95"))
     lost = np.array([stop.lost_s for stop in restores.stops])
     thrown_away = float(np.mean([stop.thrown_away_s for stop in restores.stops]))
-    p50, p95 = np.quantile(lost, [0.5, 0.95])
-    return row | _figures(float(lost.mean()), thrown_away, float(p50), float(p95))
+    return row | _figures(float(lost.mean()), thrown_away, lost)
 
 
 def _with_costs(rows: list[Row], costs: Row | None) -> list[Row]:
