@@ -17,7 +17,8 @@ SELECT r.run_no, coalesce(f.group_key, e.group_id, e.prompt_id) AS group_key, e.
 FROM events e
 JOIN _touched_runs r ON r.experiment = e.experiment AND r.run = e.run
 LEFT JOIN _group_fixes f ON f.experiment = e.experiment AND f.run = e.run AND f.seq = e.seq
-WHERE e.event IN ('attempt_dispatched', 'attempt_sealed', 'attempt_abandoned') AND e.reason IS DISTINCT FROM 'restart'
+WHERE (e.event IN ('attempt_dispatched', 'attempt_sealed')
+       OR e.event = 'attempt_abandoned' AND e.reason IS DISTINCT FROM 'restart')
   AND coalesce(f.group_key, e.group_id, e.prompt_id) IS NOT NULL;
 
 -- _group_ends: one row per run and group: its closing lines. Most groups have one of a kind; for others, `lines`.
@@ -64,22 +65,16 @@ ANTI JOIN (SELECT run_no, end_seq FROM _tries WHERE end_kind <> 'superseded' AND
     ON s.run_no = l.run_no AND s.end_seq = l.seq
 WHERE l.ends_as IS NOT NULL;
 
--- _sibling_lines: one row per line about an attempt, put together again from spans, strays and reports: to look up a few.
-CREATE OR REPLACE VIEW _sibling_lines AS
-WITH lines AS (
-    SELECT run_no, seq, start_t AS t, 'attempt_dispatched' AS event, group_key, generation_index, attempt, NULL AS reason
-    FROM _tries
-    UNION ALL
-    SELECT run_no, end_seq, end_t, CASE end_kind WHEN 'sealed' THEN 'attempt_sealed' ELSE 'attempt_abandoned' END, group_key,
-           generation_index, attempt, CASE WHEN end_kind <> 'sealed' THEN end_kind END
-    FROM _tries WHERE end_kind <> 'superseded' AND NOT by_group
-    UNION ALL
-    SELECT run_no, seq, t, CASE ends_as WHEN 'sealed' THEN 'attempt_sealed' ELSE 'attempt_abandoned' END, group_key,
-           generation_index, attempt, CASE WHEN ends_as <> 'sealed' THEN ends_as END
-    FROM _strays
-    UNION ALL
-    SELECT run_no, seq, t, event, group_key, generation_index, attempt, 'restart'
-    FROM _rare WHERE event = 'attempt_abandoned' AND group_key IS NOT NULL
-)
-SELECT r.experiment_no, l.* FROM lines l JOIN _runs r USING (run_no)
-WHERE r.experiment IN (SELECT experiment FROM _touched);
+-- _words: one row per line by which a run ends or reports an attempt that it does not have running: what restores say of
+-- the attempts they found. And ends that a clock set back puts before their dispatch.
+CREATE OR REPLACE VIEW _words AS
+SELECT run_no, seq, t, CASE ends_as WHEN 'sealed' THEN 'attempt_sealed' ELSE 'attempt_abandoned' END AS event, group_key,
+       generation_index, attempt, CASE WHEN ends_as <> 'sealed' THEN ends_as END AS reason
+FROM _strays
+UNION ALL
+SELECT run_no, seq, t, event, group_key, generation_index, attempt, 'restart'
+FROM _rare WHERE event = 'attempt_abandoned' AND group_key IS NOT NULL
+UNION ALL
+SELECT run_no, end_seq, end_t, CASE end_kind WHEN 'sealed' THEN 'attempt_sealed' ELSE 'attempt_abandoned' END, group_key,
+       generation_index, attempt, CASE WHEN end_kind <> 'sealed' THEN end_kind END
+FROM _tries WHERE end_t < start_t AND end_kind <> 'superseded' AND NOT by_group;

@@ -208,34 +208,33 @@ FROM pool p LEFT JOIN against a USING (id, place);
 CREATE OR REPLACE VIEW _restores_now AS
 WITH pool AS MATERIALIZED (SELECT * FROM _pool
 ), alive AS MATERIALIZED (  -- spans of the candidate's run that nothing had ended at its cut
-    SELECT p.experiment_no, p.run_no, p.place, p.parent_no, p.cut_t, s.seq, s.group_key, s.generation_index, s.attempt
+    SELECT p.run_no, p.place, p.parent_no, p.cut_t, s.seq, s.next_seq, s.group_key, s.generation_index, s.attempt
     FROM _tries s JOIN pool p ON p.parent_no = s.run_no
     WHERE p.acted AND s.start_t <= p.cut_t AND (s.end_kind IS NULL OR s.end_t > p.cut_t)
-), siblings AS MATERIALIZED (SELECT DISTINCT experiment_no, group_key, generation_index FROM alive),
-about AS MATERIALIZED (
-    SELECT l.* FROM _sibling_lines l
-    SEMI JOIN siblings s ON s.experiment_no = l.experiment_no AND s.group_key = l.group_key
-        AND s.generation_index IS NOT DISTINCT FROM l.generation_index
+), stopped AS (  -- dispatched again or given up there by a later line of that run, before the cut
+    SELECT a.run_no, a.place, a.seq
+    FROM alive a JOIN _tries d
+      ON d.run_no = a.parent_no AND d.group_key = a.group_key AND d.seq > a.seq AND d.start_t <= a.cut_t
+     AND d.generation_index IS NOT DISTINCT FROM a.generation_index
+    WHERE a.next_seq IS NOT NULL
+    UNION ALL
+    SELECT a.run_no, a.place, a.seq
+    FROM alive a JOIN _words w
+      ON w.run_no = a.parent_no AND w.group_key = a.group_key AND w.seq > a.seq AND w.t <= a.cut_t
+     AND w.generation_index IS NOT DISTINCT FROM a.generation_index AND w.attempt IS NOT DISTINCT FROM a.attempt
+    WHERE w.event = 'attempt_abandoned'
 ), sealed AS (
     SELECT DISTINCT l.run_no, l.group_key FROM _rare l SEMI JOIN pool p ON p.run_no = l.run_no WHERE l.event = 'group_sealed'
-), left_running AS (  -- nor given up or dispatched again there by a later line of that run
-    SELECT DISTINCT a.experiment_no, a.run_no, a.place, a.group_key, a.generation_index, a.attempt
-    FROM alive a
-    WHERE NOT EXISTS (
-        SELECT 1 FROM about o
-        WHERE o.run_no = a.parent_no AND o.group_key = a.group_key AND o.seq > a.seq AND o.t <= a.cut_t
-          AND o.generation_index IS NOT DISTINCT FROM a.generation_index
-          AND (o.event = 'attempt_dispatched'
-               OR o.event = 'attempt_abandoned' AND o.attempt IS NOT DISTINCT FROM a.attempt))
 ), forgotten AS (
-    SELECT a.run_no, a.place, count(*) AS against
-    FROM left_running a ANTI JOIN sealed s ON s.run_no = a.run_no AND s.group_key = a.group_key
-    WHERE NOT EXISTS (
-        SELECT 1 FROM about d
-        WHERE d.run_no = a.run_no AND d.group_key = a.group_key
-          AND d.generation_index IS NOT DISTINCT FROM a.generation_index
-          AND (d.event = 'attempt_dispatched' OR d.attempt = a.attempt))
-    GROUP BY a.run_no, a.place
+    SELECT run_no, place, count(DISTINCT (group_key, generation_index, attempt)) AS against
+    FROM alive a
+    ANTI JOIN stopped USING (run_no, place, seq)
+    ANTI JOIN sealed s ON s.run_no = a.run_no AND s.group_key = a.group_key
+    ANTI JOIN _tries d ON d.run_no = a.run_no AND d.group_key = a.group_key
+        AND d.generation_index IS NOT DISTINCT FROM a.generation_index
+    ANTI JOIN _words w ON w.run_no = a.run_no AND w.group_key = a.group_key AND w.attempt = a.attempt
+        AND w.generation_index IS NOT DISTINCT FROM a.generation_index
+    GROUP BY run_no, place
 ), unknown_prompts AS (  -- only where the path names nothing
     SELECT p.run_no, p.place, count(*) AS against
     FROM pool p JOIN (

@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW _around AS
 WITH limits AS (
     SELECT DISTINCT ancestor_no, upto FROM _history WHERE experiment IN (SELECT experiment FROM _touched)
 )
-SELECT l.ancestor_no, l.upto, s.seq, s.group_key, s.generation_index, s.attempt,
+SELECT l.ancestor_no, l.upto, s.seq, s.next_seq, s.group_key, s.generation_index, s.attempt,
        s.end_kind IS NULL OR s.end_t > l.upto AS running
 FROM _tries s JOIN limits l ON l.ancestor_no = s.run_no
 WHERE s.start_t <= l.upto
@@ -25,7 +25,8 @@ WITH groups AS (
 )
 SELECT experiment_no, group_key, coalesce((SELECT max(group_no) FROM _held_groups), 0) + row_number() OVER () FROM groups;
 
--- _held_lines: every line about an attempt of those groups; _held_group_lines: every line about the group.
+-- _held_lines: of those groups, the dispatches of runs that restored, and _words; _held_group_lines: every line about
+-- the group.
 CREATE TABLE IF NOT EXISTS _held_lines(
     run_no INTEGER, seq BIGINT, t DOUBLE, event VARCHAR, group_no INTEGER, generation_index INTEGER, attempt INTEGER,
     reason VARCHAR);
@@ -33,7 +34,12 @@ CREATE TABLE IF NOT EXISTS _held_group_lines(run_no INTEGER, seq BIGINT, t DOUBL
 
 CREATE OR REPLACE VIEW _held_lines_now AS
 SELECT l.run_no, l.seq, l.t, l.event, g.group_no, l.generation_index, l.attempt, l.reason
-FROM _sibling_lines l JOIN _held_groups g ON g.experiment_no = l.experiment_no AND g.group_key = l.group_key;
+FROM (SELECT run_no, seq, start_t AS t, 'attempt_dispatched' AS event, group_key, generation_index, attempt, NULL AS reason
+      FROM _tries SEMI JOIN _restores USING (run_no)
+      UNION ALL
+      FROM _words) l
+JOIN _touched_runs r USING (run_no)
+JOIN _held_groups g ON g.experiment_no = r.experiment_no AND g.group_key = l.group_key;
 
 CREATE OR REPLACE VIEW _held_group_lines_now AS
 SELECT l.run_no, l.seq, l.t, l.event, g.group_no
@@ -50,8 +56,9 @@ CREATE TABLE IF NOT EXISTS _held(
 -- closed its group; in the span's own run a restart abandonment is left to look for, and lines that a clock set back
 -- puts before the cut.
 CREATE OR REPLACE VIEW _held_now AS
-WITH spans AS (
-    SELECT h.run_no, h.depth, a.ancestor_no AS span_no, a.seq AS span_seq, g.group_no, a.generation_index, a.attempt, a.running
+WITH spans AS MATERIALIZED (
+    SELECT h.run_no, h.depth, h.upto, a.ancestor_no AS span_no, a.seq AS span_seq, a.next_seq, a.group_key, g.group_no,
+           a.generation_index, a.attempt, a.running
     FROM _history h
     JOIN _around a ON a.ancestor_no = h.ancestor_no AND a.upto = h.upto
     JOIN _runs r ON r.run_no = h.ancestor_no
@@ -61,16 +68,26 @@ WITH spans AS (
            min(l.seq) FILTER (l.event = 'attempt_dispatched')
                OVER (PARTITION BY s.run_no, s.span_no, s.span_seq, h.ancestor_no) AS dispatched_seq
     FROM spans s
-    JOIN _history h ON h.run_no = s.run_no AND h.depth <= s.depth
+    JOIN _history h ON h.run_no = s.run_no AND h.depth < s.depth
     JOIN _held_lines l ON l.run_no = h.ancestor_no AND l.group_no = s.group_no
      AND l.generation_index IS NOT DISTINCT FROM s.generation_index
     WHERE l.t <= h.upto
-      AND (h.depth < s.depth OR l.seq > s.span_seq AND l.event IN ('attempt_abandoned', 'attempt_dispatched'))
 ), told AS (
-    SELECT run_no, span_no, span_seq,
-           bool_or(event = 'attempt_dispatched' OR event = 'attempt_abandoned' AND same_attempt) AS stopped,
-           bool_or(event = 'attempt_sealed' AND same_attempt AND (dispatched_seq IS NULL OR seq < dispatched_seq)) AS sealed
-    FROM later GROUP BY run_no, span_no, span_seq
+    SELECT run_no, span_no, span_seq, bool_or(stopped) AS stopped, bool_or(sealed) AS sealed
+    FROM (SELECT run_no, span_no, span_seq, event = 'attempt_dispatched' OR event = 'attempt_abandoned' AND same_attempt AS stopped,
+                 event = 'attempt_sealed' AND same_attempt AND (dispatched_seq IS NULL OR seq < dispatched_seq) AS sealed
+          FROM later
+          UNION ALL
+          SELECT s.run_no, s.span_no, s.span_seq, true, false
+          FROM spans s JOIN _held_lines l ON l.run_no = s.span_no AND l.group_no = s.group_no AND l.seq > s.span_seq
+           AND l.generation_index IS NOT DISTINCT FROM s.generation_index AND l.attempt IS NOT DISTINCT FROM s.attempt
+          WHERE l.event = 'attempt_abandoned' AND l.t <= s.upto
+          UNION ALL
+          SELECT s.run_no, s.span_no, s.span_seq, true, false
+          FROM spans s JOIN _tries d ON d.run_no = s.span_no AND d.group_key = s.group_key AND d.seq > s.span_seq
+           AND d.generation_index IS NOT DISTINCT FROM s.generation_index
+          WHERE s.running AND s.next_seq IS NOT NULL AND d.start_t <= s.upto)
+    GROUP BY run_no, span_no, span_seq
 ), closed AS (
     SELECT s.run_no, s.span_no, s.span_seq, bool_or(l.event = 'group_sealed') AS by_seal
     FROM spans s
