@@ -41,7 +41,7 @@ OPTIONAL = (
     Field("group_id", "VARCHAR", None, "the group: the siblings made from one prompt at one time"),
     Field("prompt_id", "VARCHAR", None, "the prompt; it may come again in a later epoch"),
     Field("generation_index", "INTEGER", None, "the sibling: 0 to n-1 within its group"),
-    Field("attempt", "INTEGER", None, "the try of a sibling: 0, 1, ..."),
+    Field("attempt", "INTEGER", None, "the attempt of a sibling: 0, 1, ..."),
     Field("reason", "VARCHAR", None, "why an attempt was abandoned: restart, failed, cancelled or another word"),
     Field("step", "BIGINT", None, "the trainer step"),
     Field("cut_time", "DOUBLE", "seconds since the epoch, wall clock", "the moment a snapshot holds"),
@@ -56,10 +56,12 @@ FIELDS = COMMON + OPTIONAL
 _ATTEMPT = ("prompt_id", "generation_index", "attempt")
 
 EVENTS = (
-    Event("attempt_dispatched", _ATTEMPT, "a try of a sibling starts", PR),
-    Event("attempt_sealed", _ATTEMPT, "a try has succeeded", PR),
-    Event("attempt_abandoned", (*_ATTEMPT, "reason"), "a try is given up; reason restart: by the restoring run", PR),
-    Event("group_sealed", ("prompt_id",), "a group is complete; it seals the tries of it still open", PR),
+    Event("attempt_dispatched", _ATTEMPT, "an attempt of a sibling starts", PR),
+    Event("attempt_sealed", _ATTEMPT, "an attempt has succeeded", PR),
+    Event(
+        "attempt_abandoned", (*_ATTEMPT, "reason"), "an attempt is given up; reason restart: by the restoring run", PR
+    ),
+    Event("group_sealed", ("prompt_id",), "a group is complete; it seals the attempts of it still open", PR),
     Event("snapshot_published", ("step", "cut_time"), "a snapshot of the ledger is safe on disk", PR),
     Event("restore_started", ("path",), "a process starts from a snapshot", PR),
     Event("restore_finished", (), "the restore is done", OURS),
@@ -73,5 +75,3 @@ EVENTS = (
     Event("weights_synced", ("weight_version",), "the rollout workers have new weights", OURS),
     Event("trace_dropped", ("dropped",), "the writer's queue was full: so many events were not written", OURS_ONLY),
 )
-
-EVENT_NAMES = frozenset(event.name for event in EVENTS)

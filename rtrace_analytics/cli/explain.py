@@ -11,11 +11,11 @@ from rtrace_analytics.traces import Traces
 
 @click.command("explain")
 @options.db()
-@click.option("--prompt", metavar="ID", help="What became of each try of this prompt.")
+@click.option("--prompt", metavar="ID", help="What became of each attempt of this prompt.")
 @click.option("--restore", metavar="RUN", help="What the restore by this run threw away.")
 @click.option("--experiment", metavar="NAME", help="Which one; may be left away where only one has it.")
 @click.option(
-    "--limit", default=20, show_default=True, type=click.IntRange(0), help="Lost tries of a restore told singly."
+    "--limit", default=20, show_default=True, type=click.IntRange(0), help="Lost attempts of a restore told singly."
 )
 @options.form
 def command(db: str, prompt: str | None, restore: str | None, experiment: str | None, limit: int, form: str) -> None:

@@ -1,7 +1,7 @@
 """Chrome trace JSON of what was loaded, for Perfetto (ui.perfetto.dev) or chrome://tracing.
 
 A process per run; its attempts as slices on lanes, as few as hold them without overlap, named and coloured by fate;
-within a lost one what ran before the cut and after it; arrows from a lost attempt to the try that replaced it; instants
+within a lost one what ran before the cut and after it; arrows from a lost attempt to the one that replaced it; instants
 for cuts, publications, stops and restores; counters of the rollouts in flight and, per experiment, of the seconds lost.
 The SQL is `sql/perfetto.sql`; it makes temporary tables, which DuckDB spills, and from them the lines, one stretch of
 time after another. Only what the lanes need (a few whole numbers a span) is held in memory.

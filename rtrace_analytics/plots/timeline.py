@@ -32,8 +32,8 @@ def plot_timeline(
 ) -> "Axes":
     """Draw a bar per attempt from dispatch to end, cut, stop and restore as lines, run ids at the top.
 
-    Up to 40 attempts have a row each, by group, sibling and try. More of them share rows: a row is then one rollout at
-    a time, and of more than 2,000 what is narrower than a pixel is drawn as one bar (lost over kept).
+    Up to 40 attempts have a row each, by group, sibling and number. More of them share rows: a row is then one rollout
+    at a time, and of more than 2,000 what is narrower than a pixel is drawn as one bar (lost over kept).
 
     Args:
         source: Traces, or a frame of `attempt_spans`.
@@ -67,7 +67,7 @@ def plot_timeline(
         return style.empty(ax, heading, said, xlabel=f"{axis_name} (s)", ylabel="attempts")
     own_rows = len(spans) <= _NAMED_ROWS
     if own_rows:
-        spans, names = _by_try(spans)
+        spans, names = _by_attempt(spans)
         lanes = list(range(len(spans)))
     else:
         lanes, names = bars.shared_rows(spans), []
@@ -135,7 +135,7 @@ def _group_name(group: str, spans: Any) -> str:
     return f"prompt {short(prompts[0])}" if len(prompts) == 1 else f"group {short(group)}"
 
 
-def _by_try(spans: Any) -> tuple[Any, list[str]]:
+def _by_attempt(spans: Any) -> tuple[Any, list[str]]:
     """The spans in the order of their rows, and the rows' names."""
     first = spans.groupby("group_key")["start_t"].transform("min")
     spans = (
@@ -150,7 +150,7 @@ def _by_try(spans: Any) -> tuple[Any, list[str]]:
         parts = [f"prompt {short(prompt, 16)}"] if many_groups else []
         parts.append("sibling ?" if _none(row.generation_index) else f"sibling {int(row.generation_index)}")
         if not _none(row.attempt) and row.attempt > 0:
-            parts.append(f"try {int(row.attempt)}")
+            parts.append(f"attempt {int(row.attempt)}")
         if many_runs:
             parts.append(f"run {short(row.run, 12)}")
         names.append(" · ".join(parts))
@@ -166,10 +166,9 @@ def _window(ax: "Axes", spans: Any, zero: float, window: tuple[float, float] | N
         ax.set_xlim(*window)
         return
     low, high = float(spans["start_t"].min()) - zero, float(spans["end_t"].max()) - zero
-    for column in ("cut_t",):
-        known = spans[column].dropna()
-        if len(known):
-            low, high = min(low, float(known.min()) - zero), max(high, float(known.max()) - zero)
+    cuts = spans["cut_t"].dropna()
+    if len(cuts):
+        low, high = min(low, float(cuts.min()) - zero), max(high, float(cuts.max()) - zero)
     margin = (high - low) * 0.02 or 1.0
     ax.set_xlim(0 if zero == 0 else low - margin, high + margin)
 

@@ -121,7 +121,7 @@ class Controller:
     # --- rollout pump ------------------------------------------------------------------------------------------------
 
     def _pump_rollouts(self) -> None:
-        """Fill the free slots: first with tries that wait, then with fresh groups, all siblings of one at a time."""
+        """Fill the free slots: first with attempts that wait, then with fresh groups, all siblings of one at a time."""
         siblings, concurrency = self.options.siblings, self.options.concurrency
         while True:
             while self._cursor < self.options.groups and len(self._fresh) < 2:
@@ -326,7 +326,7 @@ class Controller:
                 record.silent += [r for r in group.current if r is not None and not r.ended_by(record.cut)]
                 continue
             if unfinished:
-                group.left = sum(tries[-1].state != SEALED for tries in saved.siblings)
+                group.left = sum(attempts[-1].state != SEALED for attempts in saved.siblings)
             self._groups[group.id] = group
         self._ledger.set_event_sink(self._emit)
         takes = self._between(1.0, 5.0)

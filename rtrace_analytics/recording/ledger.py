@@ -1,4 +1,4 @@
-"""`RecoveryLedger`: the groups under way, their siblings and every try of them, and the one hook that tells of changes.
+"""`RecoveryLedger`: the groups under way, their siblings and all attempts, and the one hook that tells of changes.
 
 A small reference for the ledger of NeMo-RL's single controller, with its states:
 
@@ -67,7 +67,7 @@ class LedgerError(RtraceError):
 
 
 class _Attempt:
-    """One try: `reason` says why it was given up (`failed`, `cancelled`, `restart`, another word), else None."""
+    """One attempt: `reason` says why it was given up (`failed`, `cancelled`, `restart`, another word), else None."""
 
     __slots__ = ("reason", "state")
 
@@ -90,7 +90,7 @@ class RecoveryLedger:
 
     Args:
         granularity: `sibling` or `prompt_group`.
-        report_again: NeMo-RL's habit of reporting at a restart, with reason `restart`, also tries that had failed or
+        report_again: NeMo-RL's habit of reporting at a restart, with reason `restart`, also attempts that had failed or
             been cancelled before the stop and not been tried again. Off, they are skipped, for single siblings and for
             whole groups alike.
     """
@@ -135,11 +135,11 @@ class RecoveryLedger:
         """Complete a group: all siblings sealed; with `prompt_group` this seals them, all at this moment."""
         group = self.group(group_id)
         needed = "sealed" if self.granularity == "sibling" else "dispatched"
-        for index, tries in enumerate(group.siblings):
-            if tries[-1].state != needed:
-                raise LedgerError(f"group {group_id!r} is not complete: sibling {index} is {tries[-1].state}")
-        for tries in group.siblings:
-            tries[-1].state = "sealed"
+        for index, attempts in enumerate(group.siblings):
+            if attempts[-1].state != needed:
+                raise LedgerError(f"group {group_id!r} is not complete: sibling {index} is {attempts[-1].state}")
+        for attempts in group.siblings:
+            attempts[-1].state = "sealed"
         self._change_group("seal_group", group)
 
     def start_finalizing(self, group_id: str) -> None:
@@ -216,14 +216,14 @@ class RecoveryLedger:
             return
         change = "restart again" if self.report_again else "restart"
         may = _ATTEMPT_CHANGES[change][0]
-        for index, tries in enumerate(group.siblings):
-            if tries[-1].state in may:
+        for index, attempts in enumerate(group.siblings):
+            if attempts[-1].state in may:
                 yield group_id, index, self._change_attempt(change, group, index)
 
     def unsealed(self, group_id: str) -> list[int]:
         """Return the siblings whose last attempt has failed or was given up: those to `retry`."""
         tried = enumerate(self.group(group_id).siblings)
-        return [index for index, tries in tried if tries[-1].state in ("failed", "abandoned")]
+        return [index for index, attempts in tried if attempts[-1].state in ("failed", "abandoned")]
 
     def state(self) -> dict[str, Any]:
         """Return the ledger as plain JSON values, sharing nothing with it: what a snapshot holds at its cut."""
@@ -233,7 +233,7 @@ class RecoveryLedger:
                 "prompt_id": group.prompt_id,
                 "state": group.state,
                 "admission": group.admission,
-                "siblings": [[[a.state, a.reason] for a in tries] for tries in group.siblings],
+                "siblings": [[[a.state, a.reason] for a in attempts] for attempts in group.siblings],
             }
             for group in self.groups.values()
         ]
@@ -250,7 +250,7 @@ class RecoveryLedger:
             raise LedgerError(f"ledger version {state.get('version')!r} is not known: give a state of version 1")
         ledger = cls(state["granularity"], report_again=report_again)
         for saved in state["groups"]:
-            siblings = [[_Attempt(now, reason) for now, reason in tries] for tries in saved["siblings"]]
+            siblings = [[_Attempt(now, reason) for now, reason in attempts] for attempts in saved["siblings"]]
             group = Group(saved["group_id"], saved["prompt_id"], siblings)
             group.state, group.admission = saved["state"], saved["admission"]
             ledger.groups[group.group_id] = group
@@ -285,22 +285,22 @@ class RecoveryLedger:
                 f"group {group.group_id!r}, {group.state}, has {len(group.siblings)} siblings:"
                 f" {change} of sibling {index} is not possible"
             )
-        tries = group.siblings[index]
-        now = tries[-1]
+        attempts = group.siblings[index]
+        now = attempts[-1]
         may, after, reason = _ATTEMPT_CHANGES[change]
         if now.state not in may:
             raise LedgerError(
-                f"group {group.group_id!r}, sibling {index}, attempt {len(tries) - 1} is {now.state}:"
+                f"group {group.group_id!r}, sibling {index}, attempt {len(attempts) - 1} is {now.state}:"
                 f" {change} needs {' or '.join(may)}"
             )
         if change == "retry":
-            tries.append(_Attempt(after))
+            attempts.append(_Attempt(after))
         else:
             now.state = after
             if reason is not None:
                 said.setdefault("reason", reason)
                 now.reason = said["reason"]
-        attempt = len(tries) - 1
+        attempt = len(attempts) - 1
         self._tell(change, group, generation_index=index, attempt=attempt, **said)
         return attempt
 

@@ -25,7 +25,7 @@ def test_the_prs_figure(pr):
     assert [label.get_text() for label in ax.get_yticklabels()] == [
         "sibling 0 · run a1",
         "sibling 2 · run a1",
-        "sibling 2 · try 1 · run b2",
+        "sibling 2 · attempt 1 · run b2",
     ]
     assert _boxes(ax, "kept") == [(10, 25, 0), (63, 89, 2)]
     assert _boxes(ax, "thrown_away") == [(12, 40, 1)]

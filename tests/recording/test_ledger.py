@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rtrace_analytics.events import EVENT_NAMES
+from rtrace_analytics.events import EVENTS
 from rtrace_analytics.recording import LedgerError, RecoveryLedger
 from rtrace_analytics.recording.ledger import EVENT_OF_CHANGE
 
@@ -140,7 +140,7 @@ def test_dispatch_tells_its_weights_and_abandon_its_reason() -> None:
 
 
 def test_every_change_is_told_by_a_known_event() -> None:
-    assert {event for event in EVENT_OF_CHANGE.values() if event} <= EVENT_NAMES
+    assert {event for event in EVENT_OF_CHANGE.values() if event} <= {event.name for event in EVENTS}
 
 
 def test_without_a_sink_all_works_alike() -> None:
