@@ -40,6 +40,8 @@ def count(number: int, word: str) -> str:
 
 def number(value: float, digits: int = 3) -> str:
     """A number to so many digits after the point, without the zeros at its end."""
+    if abs(value) >= 1e16:
+        return str(value)  # no letter a digit: 1e+300 has 301
     return f"{value:.{digits}f}".rstrip("0").rstrip(".")
 
 

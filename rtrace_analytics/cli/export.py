@@ -12,10 +12,10 @@ from rtrace_analytics.traces import Traces
 @click.command("export")
 @options.db()
 @click.option(
-    "--parquet", type=click.Path(), metavar="DIR", help="Folder of Parquet files to make or bring up to date."
+    "--parquet", type=options.Place(), metavar="DIR", help="Folder of Parquet files to make or bring up to date."
 )
 @click.option(
-    "--perfetto", type=click.Path(), metavar="FILE", help="Chrome trace JSON to write; gzip where it ends in .gz."
+    "--perfetto", type=options.Place(), metavar="FILE", help="Chrome trace JSON to write; gzip where it ends in .gz."
 )
 @click.option("--views", metavar="A,B,...", help="Only these views and tables, for --parquet; by default all.")
 @options.experiments
@@ -29,13 +29,15 @@ def command(
     """
     if parquet is None and perfetto is None:
         raise InputError("nothing to export to: give --parquet DIR, --perfetto FILE or both")
+    wanted = None if views is None else [name.strip() for name in views.split(",")]
+    if wanted is not None and parquet is None:
+        raise InputError(f"--views {views!r} is for --parquet: a trace for Perfetto has its own")
     names = list(experiments) or None
     rows: list[list[object]] = []
     with Traces(path=Path(db)) as traces, traces.opened() as con:
         if parquet is not None:
             from rtrace_analytics.export import parquet as to_parquet
 
-            wanted = [name.strip() for name in views.split(",") if name.strip()] if views else None
             rows += to_parquet.update(con, parquet, views=wanted, experiment=names).rows()
         if perfetto is not None:
             from rtrace_analytics.export import perfetto as to_perfetto

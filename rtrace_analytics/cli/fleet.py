@@ -10,7 +10,7 @@ from rtrace_analytics.cli import options, output
 @click.command("fleet")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
-    "--out", type=click.Path(), required=True, metavar="DIR", help="Folder of Parquet files to make or update."
+    "--out", type=options.Place(), required=True, metavar="DIR", help="Folder of Parquet files to make or update."
 )
 @options.experiment_from
 @click.option("--address", metavar="RAY", help="A running Ray; without it RAY_ADDRESS, else one is started here.")

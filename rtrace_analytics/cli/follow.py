@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rtrace_analytics.cli import options, output
+from rtrace_analytics.errors import InputError
 from rtrace_analytics.text import clean
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("path")
 @options.db()
 @options.experiment_of_all
-@click.option("--every", "every_s", type=click.FloatRange(min=0.05), default=5.0, show_default=True, metavar="SECONDS")
+@click.option("--every", "every_s", type=float, default=5.0, show_default=True, metavar="SECONDS")
 def command(path: str, db: str, experiment: str | None, every_s: float) -> None:
     """Take up what is appended to PATH (a file, folder or glob) every few seconds, until Ctrl-C.
 
@@ -29,6 +30,8 @@ def command(path: str, db: str, experiment: str | None, every_s: float) -> None:
     """
     from rtrace_analytics.loading.follow import follow
 
+    if not 0.05 <= every_s <= 86_400:
+        raise InputError(f"--every {every_s}: give seconds from 0.05 to 86400, a day")
     last = ""
     live = sys.stdout.isatty()
     with options.to_load(db), _stopper() as stop:

@@ -11,7 +11,7 @@ from rtrace_analytics.text import count
 @click.command("label")
 @click.argument("experiment", required=False)
 @click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option("--csv", "table", type=click.Path(), metavar="FILE", help="Labels of many: experiment,key,value.")
+@click.option("--csv", "table", type=options.Place(), metavar="FILE", help="Labels of many: experiment,key,value.")
 @options.db()
 def command(experiment: str | None, pairs: tuple[str, ...], table: str | None, db: str) -> None:
     """Label an EXPERIMENT, or many by a CSV file; a key that is there gets the new value.

@@ -1,5 +1,6 @@
 """What several commands share: their options, and how they open the database."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ import click
 
 from rtrace_analytics import database
 from rtrace_analytics.cli.output import FORMATS
-from rtrace_analytics.errors import InputError, RtraceError
+from rtrace_analytics.errors import InputError
 from rtrace_analytics.traces import Traces, connect
 
 form = click.option(
@@ -26,9 +27,31 @@ experiment_from = click.option(
 )
 
 
+class Place(click.Path):
+    """A path that is not empty: '' would stand for the folder one is in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("'' is empty: give a path", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def db(*, required: bool = True) -> Callable[[Any], Any]:
     """The option --db, the same in every command."""
-    return click.option("--db", type=click.Path(), required=required, metavar="FILE", help="The database file.")
+    return click.option(
+        "--db", type=Place(), callback=_database_file, required=required, metavar="FILE", help="The database file."
+    )
+
+
+def _database_file(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
+    """What is surely no database, before DuckDB waits for it, takes it for another format, or for the folder."""
+    if path is not None and os.path.exists(path) and not os.path.isdir(path):
+        if not os.path.isfile(path):
+            raise InputError(f"--db {path!r} is a device or pipe: name a file")
+        with open(path, "rb") as file:
+            if file.read(12)[8:] != b"DUCK":
+                raise InputError(f"--db {path!r} is not a DuckDB database: name another file, or a new one")
+    return path
 
 
 def load(command: Callable[..., Any]) -> Any:
@@ -67,7 +90,7 @@ def to_load(path: str | None) -> Iterator[Traces]:
     try:
         with Traces(database.connect()) if path is None else connect(path) as traces:
             yield traces
-    except RtraceError:
+    except Exception:
         if path is not None and not there:
             Path(path).unlink(missing_ok=True)
         raise

@@ -22,7 +22,7 @@ _BATCH = 10_000
 
 def seconds(value: float | None) -> str:
     """A length a person can read, its exact seconds beside it where they are not the same: `12 min 3 s (723.25 s)`."""
-    if value is None or math.isnan(value):
+    if value is None or not math.isfinite(value):
         return "unknown"
     exact = f"{number(value)} s"
     if abs(value) < 60:

@@ -12,7 +12,7 @@ from rtrace_analytics.traces import Traces
 
 @click.command("report")
 @options.db()
-@click.option("--out", type=click.Path(), required=True, metavar="FILE", help="The page: report.html, say.")
+@click.option("--out", type=options.Place(), required=True, metavar="FILE", help="The page: report.html, say.")
 @options.experiments
 def command(db: str, out: str, experiments: tuple[str, ...]) -> None:
     """Write a page that shows what each restore threw away, in pictures, tables and definitions.

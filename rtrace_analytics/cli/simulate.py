@@ -16,7 +16,7 @@ _COLUMNS = (
 
 @click.command("simulate")
 @click.option(
-    "--out", type=click.Path(), required=True, metavar="DIR", help="Folder to write to; it must hold no trace."
+    "--out", type=options.Place(), required=True, metavar="DIR", help="Folder to write to; it must hold no trace."
 )
 @click.option("--groups", type=int, default=100, show_default=True, help="Prompts to work through.")
 @click.option("--siblings", type=int, default=4, show_default=True, help="Rollouts of one prompt.")
@@ -34,7 +34,7 @@ _COLUMNS = (
 )
 @click.option("--publish-lag", type=float, default=4.0, show_default=True, help="Mean seconds from cut to publication.")
 @click.option(
-    "--failure-rate", type=float, default=0.05, show_default=True, help="Share of tries that fail or are cancelled."
+    "--failure-rate", type=float, default=0.05, show_default=True, help="Share of attempts that fail or are cancelled."
 )
 @click.option("--concurrency", type=int, default=32, show_default=True, help="Rollouts in flight at most.")
 @click.option(

@@ -36,6 +36,9 @@ def command(paths: tuple[str, ...], db: str | None, strict: bool, form: str, **h
     if not paths and db is None:
         raise InputError("nothing to read: give PATH... or --db FILE")
     if not paths and db is not None:
+        for name in ("experiment_from", "labels", "rename"):
+            if how[name] is not None:
+                raise InputError(f"--{name.removesuffix('s').replace('_', '-')} is for loading: give PATH... too")
         with Traces(path=Path(db)) as traces, traces.opened() as con:
             _tell(con, how["experiment"], form, strict)
         return
