@@ -119,8 +119,9 @@ SELECT run_no, arg_min(place, form) AS place, arg_min(match, form) AS match FROM
 CREATE OR REPLACE VIEW _pool AS
 WITH restores AS MATERIALIZED (SELECT *, run_no AS id FROM _restore_lines),
 published AS MATERIALIZED (SELECT * FROM _published WHERE cut_t IS NOT NULL),
-reported AS MATERIALIZED (
-    SELECT s.run_no AS id, s.first_seq AS report, s.span_no, s.start_t, x.first_t
+reported AS MATERIALIZED (  -- other: NULL where it is the report's only dispatch, which then need not be told from others
+    SELECT s.run_no AS id, s.first_seq AS report, s.span_no, s.start_t, x.first_t,
+           CASE WHEN count(*) OVER (PARTITION BY s.run_no, s.first_seq) > 1 THEN s.first_seq END AS other
     FROM restores r JOIN _report_spans s USING (run_no) JOIN _runs x ON x.run_no = s.span_no
 ), named AS (
     SELECT r.id, n.match, p.*
@@ -128,9 +129,10 @@ reported AS MATERIALIZED (
     JOIN published p ON p.experiment_no = r.experiment_no AND p.place = n.place
 ), look_1 AS MATERIALIZED (
     SELECT n.id, n.place, n.match,
-           count(DISTINCT q.report) FILTER (q.start_t <= n.cut_t AND (q.span_no = n.parent_no OR q.first_t < n.parent_first_t))
-               AS explains
-    FROM named n LEFT JOIN reported q USING (id) GROUP BY n.id, n.place, n.match
+           count(q.id) FILTER (q.other IS NULL) + count(DISTINCT q.other) AS explains
+    FROM named n
+    LEFT JOIN reported q ON q.id = n.id AND q.start_t <= n.cut_t AND (q.span_no = n.parent_no OR q.first_t < n.parent_first_t)
+    GROUP BY n.id, n.place, n.match
 ), open_1 AS MATERIALIZED (  -- restores of which more reports could be explained
     SELECT r.*, l.place AS named_place, l.explains AS named_explains
     FROM restores r
@@ -144,10 +146,10 @@ reported AS MATERIALIZED (
     JOIN published p ON p.experiment_no = o.experiment_no AND p.parent_no = d.span_no AND p.published_t <= o.restore_t
     QUALIFY row_number() OVER (PARTITION BY o.id, p.parent_no ORDER BY p.place DESC) <= 10
 ), look_2 AS MATERIALIZED (
-    SELECT c.id, c.place,
-           count(DISTINCT q.report) FILTER (q.start_t <= c.cut_t AND (q.span_no = c.parent_no OR q.first_t < c.parent_first_t))
-               AS explains
-    FROM related c JOIN reported q USING (id) GROUP BY c.id, c.place
+    SELECT c.id, c.place, count(q.id) FILTER (q.other IS NULL) + count(DISTINCT q.other) AS explains
+    FROM related c
+    LEFT JOIN reported q ON q.id = c.id AND q.start_t <= c.cut_t AND (q.span_no = c.parent_no OR q.first_t < c.parent_first_t)
+    GROUP BY c.id, c.place
 ), open_2 AS (  -- what a run that dispatched none of them must have begun after, and cut after, to explain as many
     SELECT o.id, o.experiment_no, o.run_no, o.restore_t,
            greatest(1, coalesce(b.explains, 0), coalesce(o.named_explains + 1, 0)) AS needed,
@@ -171,8 +173,9 @@ reported AS MATERIALIZED (
       AND NOT EXISTS (SELECT 1 FROM reported q WHERE q.id = o.id AND q.span_no = p.parent_no)
     QUALIFY row_number() OVER (PARTITION BY o.id, p.parent_no ORDER BY p.place DESC) <= 10
 ), look_3 AS (
-    SELECT c.id, c.place, count(DISTINCT q.report) FILTER (q.start_t <= c.cut_t AND q.first_t < c.parent_first_t) AS explains
-    FROM others c JOIN reported q USING (id) GROUP BY c.id, c.place
+    SELECT c.id, c.place, count(q.id) FILTER (q.other IS NULL) + count(DISTINCT q.other) AS explains
+    FROM others c LEFT JOIN reported q ON q.id = c.id AND q.start_t <= c.cut_t AND q.first_t < c.parent_first_t
+    GROUP BY c.id, c.place
 ), looked AS (
     SELECT id, place, max(explains) AS explains, max(match) AS match
     FROM (SELECT id, place, explains, match FROM look_1
@@ -203,57 +206,6 @@ reported AS MATERIALIZED (
 SELECT p.experiment_no, p.run_no, p.acted, p.place, p.match, p.explains, coalesce(a.reports, 0) AS reports_against,
        p.parent_no, p.parent_run, p.snapshot_seq, p.step, p.published_t, p.cut_t, p.path_names_one
 FROM pool p LEFT JOIN against a USING (id, place);
-
--- _restores_now: of the pool, the one taken.
-CREATE OR REPLACE VIEW _restores_now AS
-WITH pool AS MATERIALIZED (SELECT * FROM _pool
-), alive AS MATERIALIZED (  -- spans of the candidate's run that nothing had ended at its cut
-    SELECT p.run_no, p.place, p.parent_no, p.cut_t, s.seq, s.next_seq, s.group_key, s.generation_index, s.attempt
-    FROM _tries s JOIN pool p ON p.parent_no = s.run_no
-    WHERE p.acted AND s.start_t <= p.cut_t AND (s.end_kind IS NULL OR s.end_t > p.cut_t)
-), stopped AS (  -- dispatched again or given up there by a later line of that run, before the cut
-    SELECT a.run_no, a.place, a.seq
-    FROM alive a JOIN _tries d
-      ON d.run_no = a.parent_no AND d.group_key = a.group_key AND d.seq > a.seq AND d.start_t <= a.cut_t
-     AND d.generation_index IS NOT DISTINCT FROM a.generation_index
-    WHERE a.next_seq IS NOT NULL
-    UNION ALL
-    SELECT a.run_no, a.place, a.seq
-    FROM alive a JOIN _words w
-      ON w.run_no = a.parent_no AND w.group_key = a.group_key AND w.seq > a.seq AND w.t <= a.cut_t
-     AND w.generation_index IS NOT DISTINCT FROM a.generation_index AND w.attempt IS NOT DISTINCT FROM a.attempt
-    WHERE w.event = 'attempt_abandoned'
-), sealed AS (
-    SELECT DISTINCT l.run_no, l.group_key FROM _rare l SEMI JOIN pool p ON p.run_no = l.run_no WHERE l.event = 'group_sealed'
-), forgotten AS (
-    SELECT run_no, place, count(DISTINCT (group_key, generation_index, attempt)) AS against
-    FROM alive a
-    ANTI JOIN stopped USING (run_no, place, seq)
-    ANTI JOIN sealed s ON s.run_no = a.run_no AND s.group_key = a.group_key
-    ANTI JOIN _tries d ON d.run_no = a.run_no AND d.group_key = a.group_key
-        AND d.generation_index IS NOT DISTINCT FROM a.generation_index
-    ANTI JOIN _words w ON w.run_no = a.run_no AND w.group_key = a.group_key AND w.attempt = a.attempt
-        AND w.generation_index IS NOT DISTINCT FROM a.generation_index
-    GROUP BY run_no, place
-), unknown_prompts AS (  -- only where the path names nothing
-    SELECT p.run_no, p.place, count(*) AS against
-    FROM pool p JOIN (
-        SELECT run_no, coalesce(prompt_id, group_key) AS prompt, arg_min(start_t, seq) AS first_t
-        FROM _tries SEMI JOIN (SELECT parent_no AS run_no FROM pool WHERE NOT path_names_one) n USING (run_no)
-        GROUP BY ALL) f ON f.run_no = p.parent_no AND f.first_t > p.cut_t
-    WHERE NOT p.path_names_one
-      AND NOT EXISTS (SELECT 1 FROM _tries d WHERE d.run_no = p.run_no AND coalesce(d.prompt_id, d.group_key) = f.prompt)
-    GROUP BY p.run_no, p.place
-), taken AS (
-    SELECT p.*, p.reports_against + coalesce(f.against, 0) + coalesce(u.against, 0) AS contradictions
-    FROM pool p LEFT JOIN forgotten f USING (run_no, place) LEFT JOIN unknown_prompts u USING (run_no, place)
-    QUALIFY row_number() OVER (PARTITION BY p.run_no ORDER BY contradictions, p.place DESC) = 1
-        AND (p.path_names_one OR p.explains > 0 AND contradictions = 0)
-)
-SELECT l.experiment, l.run, l.run_no, l.restore_seq, l.restore_t, l.path, l.tries, l.first_dispatch_t, l.acted,
-       t.parent_run, t.parent_no, t.snapshot_seq, t.step AS snapshot_step, t.published_t, t.cut_t,
-       CASE WHEN t.run_no IS NOT NULL THEN coalesce(t.match, 'evidence') END AS match, t.contradictions
-FROM _restore_lines l LEFT JOIN taken t USING (run_no);
 
 -- _history: one row per restore and ancestor run: R's history is the ancestor's lines up to `upto` (t <= upto).
 -- depth 1 is the parent. A restore later than the one it would lead to cannot be an ancestor's: no circles.

@@ -278,7 +278,59 @@ DROP TABLE _closings;
 -- step: derive_lineage
 INSERT INTO _reports SELECT * FROM _reports_now;
 INSERT INTO _report_spans SELECT * FROM _report_spans_now;
-INSERT INTO _restores SELECT * FROM _restores_now;
+CREATE OR REPLACE TEMP TABLE _candidates AS SELECT * FROM _pool;
+CREATE OR REPLACE TEMP TABLE _alive AS  -- spans of a candidate's run that nothing had ended at its cut
+SELECT p.run_no, p.place, p.parent_no, p.cut_t, s.seq, s.next_seq, s.group_key, s.generation_index, s.attempt
+FROM _tries s JOIN _candidates p ON p.parent_no = s.run_no
+WHERE p.acted AND s.start_t <= p.cut_t AND (s.end_kind IS NULL OR s.end_t > p.cut_t);
+INSERT INTO _restores
+WITH nameless AS (SELECT * FROM _candidates WHERE NOT path_names_one
+), stopped AS (  -- dispatched again or given up there by a later line of that run, before the cut
+    SELECT a.run_no, a.place, a.seq
+    FROM _alive a JOIN _tries d
+      ON d.run_no = a.parent_no AND d.group_key = a.group_key AND d.seq > a.seq AND d.start_t <= a.cut_t
+     AND d.generation_index IS NOT DISTINCT FROM a.generation_index
+    WHERE a.next_seq IS NOT NULL
+    UNION ALL
+    SELECT a.run_no, a.place, a.seq
+    FROM _alive a JOIN _words w
+      ON w.run_no = a.parent_no AND w.group_key = a.group_key AND w.seq > a.seq AND w.t <= a.cut_t
+     AND w.generation_index IS NOT DISTINCT FROM a.generation_index AND w.attempt IS NOT DISTINCT FROM a.attempt
+    WHERE w.event = 'attempt_abandoned'
+), sealed AS (
+    SELECT DISTINCT l.run_no, l.group_key FROM _rare l SEMI JOIN _candidates p ON p.run_no = l.run_no WHERE l.event = 'group_sealed'
+), forgotten AS (
+    SELECT run_no, place, count(DISTINCT (group_key, generation_index, attempt)) AS against
+    FROM _alive a
+    ANTI JOIN stopped USING (run_no, place, seq)
+    ANTI JOIN sealed s ON s.run_no = a.run_no AND s.group_key = a.group_key
+    ANTI JOIN _tries d ON d.run_no = a.run_no AND d.group_key = a.group_key
+        AND d.generation_index IS NOT DISTINCT FROM a.generation_index
+    ANTI JOIN _words w ON w.run_no = a.run_no AND w.group_key = a.group_key AND w.attempt = a.attempt
+        AND w.generation_index IS NOT DISTINCT FROM a.generation_index
+    GROUP BY run_no, place
+), unknown_prompts AS (  -- only where the path names nothing
+    SELECT n.run_no, n.place, count(*) AS against
+    FROM nameless n
+    JOIN (SELECT s.run_no, coalesce(s.prompt_id, s.group_key) AS prompt, arg_min(s.start_t, s.seq) AS first_t
+          FROM _tries s JOIN (SELECT DISTINCT parent_no FROM nameless) p ON p.parent_no = s.run_no GROUP BY ALL) f
+        ON f.run_no = n.parent_no AND f.first_t > n.cut_t
+    ANTI JOIN (SELECT s.run_no, coalesce(s.prompt_id, s.group_key) AS prompt
+               FROM _tries s JOIN (SELECT DISTINCT run_no FROM nameless) r ON r.run_no = s.run_no) d
+        ON d.run_no = n.run_no AND d.prompt = f.prompt
+    GROUP BY n.run_no, n.place
+), taken AS (
+    SELECT p.*, p.reports_against + coalesce(f.against, 0) + coalesce(u.against, 0) AS contradictions
+    FROM _candidates p LEFT JOIN forgotten f USING (run_no, place) LEFT JOIN unknown_prompts u USING (run_no, place)
+    QUALIFY row_number() OVER (PARTITION BY p.run_no ORDER BY contradictions, p.place DESC) = 1
+        AND (p.path_names_one OR p.explains > 0 AND contradictions = 0)
+)
+SELECT l.experiment, l.run, l.run_no, l.restore_seq, l.restore_t, l.path, l.tries, l.first_dispatch_t, l.acted,
+       t.parent_run, t.parent_no, t.snapshot_seq, t.step AS snapshot_step, t.published_t, t.cut_t,
+       CASE WHEN t.run_no IS NOT NULL THEN coalesce(t.match, 'evidence') END AS match, t.contradictions
+FROM _restore_lines l LEFT JOIN taken t USING (run_no);
+DROP TABLE _candidates;
+DROP TABLE _alive;
 INSERT INTO _history SELECT * FROM _history_now;
 -- step: derive_fates
 INSERT INTO _held_groups SELECT * FROM _held_groups_now;
