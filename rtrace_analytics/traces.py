@@ -151,7 +151,7 @@ class Traces:
         self,
         folder: str | PathLike[str],
         *,
-        views: Sequence[str] | None = None,
+        views: str | Sequence[str] | None = None,
         experiment: str | Sequence[str] | None = None,
     ) -> list[Path]:
         """Bring `folder/<view>/experiment_key=<key>/` up to date; returns its files. See `export.parquet.update`."""

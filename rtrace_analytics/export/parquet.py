@@ -62,7 +62,7 @@ def export(
     con: "duckdb.DuckDBPyConnection",
     folder: str | PathLike[str],
     *,
-    views: Sequence[str] | None = None,
+    views: str | Sequence[str] | None = None,
     experiment: str | Sequence[str] | None = None,
 ) -> list[Path]:
     """Bring a Parquet export of the database up to date; returns all its files. See `update`."""
@@ -73,7 +73,7 @@ def update(
     con: "duckdb.DuckDBPyConnection",
     folder: str | PathLike[str],
     *,
-    views: Sequence[str] | None = None,
+    views: str | Sequence[str] | None = None,
     experiment: str | Sequence[str] | None = None,
 ) -> Report:
     """Bring a Parquet export of the database up to date: only experiments that changed are written anew.
@@ -84,8 +84,9 @@ def update(
     that cannot be written or is not an export's.
     """
     where = Path(folder)
+    wanted = [views] if isinstance(views, str) else views
     with frozen(con) as cursor:
-        tables = exported(cursor, [*views, *_ALWAYS] if views else None)
+        tables = exported(cursor, [*wanted, *_ALWAYS] if wanted else None)
         there = experiments(cursor, experiment)
         old = previous(where, tables)
         if experiment is not None and old["experiments"] and not _same_columns(old, tables):
@@ -117,6 +118,7 @@ def frozen(con: "duckdb.DuckDBPyConnection") -> Iterator["duckdb.DuckDBPyConnect
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
     """A folder to write in, within the export's so that a rename suffices; it goes at the end. Raises `InputError`."""
+    made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for left in folder.glob(f"{layout.PARTIAL}*"):
@@ -131,6 +133,9 @@ def staging(folder: Path) -> Iterator[Path]:
         raise InputError(f"{str(folder)!r} cannot be written to: {error.strerror or error}") from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+        if made:
+            with suppress(OSError):  # nothing came of it: the folder is empty and goes too
+                folder.rmdir()
 
 
 def previous(folder: Path, tables: Sequence[View]) -> dict[str, Any]:

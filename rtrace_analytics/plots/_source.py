@@ -8,6 +8,13 @@ from rtrace_analytics.errors import InputError
 from rtrace_analytics.text import listed, short
 
 
+def known(value: Any) -> bool:
+    """Whether a cell has a value: not None, NaN or NA."""
+    import pandas as pd
+
+    return not pd.isna(value)
+
+
 def is_frame(source: Any) -> bool:
     """Whether the source is a frame (else it is traces)."""
     return hasattr(source, "columns") and not hasattr(source, "sql")
@@ -76,6 +83,14 @@ def one_experiment(source: Any, experiment: str | None) -> tuple[str | None, int
             "ORDER BY w.lost_s DESC NULLS LAST, r.experiment"
         ).fetchall()
     return (found[0][0] if found else None), len(found)
+
+
+def extent(source: Any, experiment: str | None, starts: Any, ends: Any) -> tuple[float, float]:
+    """First and last moment of the experiment shown; of a frame, of its starts and ends (0 and 0 where it is empty)."""
+    if not is_frame(source) and experiment is not None:
+        runs = rows(source, "runs", ("first_t", "last_t"), experiment=experiment)
+        starts, ends = runs["first_t"], runs["last_t"]
+    return (float(starts.min()), float(ends.max())) if len(starts) else (0.0, 0.0)
 
 
 def told_of(experiment: str | None, of: int) -> str:

@@ -93,7 +93,7 @@ def _experiments(ax: "Axes", frame: Any, groups: Any, by: str, metric: str, scal
         x,
         y,
         "o",
-        color="#7fa9cc",
+        color=style.LOOKS["kept"].edge,
         markeredgecolor="#4f81ad",
         markersize=5,
         linestyle="none",

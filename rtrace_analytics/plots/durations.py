@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from rtrace_analytics.errors import InputError
 from rtrace_analytics.plots import _source, style
 from rtrace_analytics.text import share
 
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
 
 _LOOKS = {
     "kept": style.LOOKS["kept"],
-    "lost": style.Look("lost to a restore", "#9c1f1f", "#d98c8c", "////"),
+    "lost": style.LOST,
     "failed": style.LOOKS["failed"],
     "dropped": style.LOOKS["dropped"],
     "open": style.LOOKS["open"],
@@ -42,10 +43,12 @@ def plot_durations(
         The axes; x in attempt-seconds, y in attempts.
 
     Raises:
-        InputError: an experiment or a column that is not there.
+        InputError: an experiment or a column that is not there, or fewer than 1 bins.
     """
     import numpy as np
 
+    if bins is not None and bins < 1:
+        raise InputError(f"bins {bins}: give 1 or more")
     frame = _source.rows(source, "attempt_spans", ("experiment", "fate", "duration_s"), experiment=experiment)
     heading = "How long attempts ran (attempt-seconds) · per cent: lost to a restore"
     ax = style.new_axes(ax, 9, 3.8 if len(frame) else 2.4)

@@ -39,11 +39,9 @@ def plot_in_flight(
     if not (frame["in_flight"] > 0).any():
         said = "no attempt ran for any length of time" if len(frame) else "no attempt was dispatched"
         return style.empty(ax, heading, said, xlabel="time (s)", ylabel="rollouts running")
-    first_t, last_t = float(frame["t"].min()), float(frame["t"].max())
+    first_t, last_t = _source.extent(source, name, frame["t"], frame["t"])
     moments: dict[str, Any] = {}
     if not _source.is_frame(source):
-        runs = _source.rows(source, "runs", ("first_t", "last_t"), experiment=name)
-        first_t, last_t = float(runs["first_t"].min()), float(runs["last_t"].max())
         restores = _source.rows(source, "restores", ("cut_t", "stop_t", "restore_t"), experiment=name)
         moments = {style.CUT: restores["cut_t"], style.STOP: restores["stop_t"], style.RESTORE: restores["restore_t"]}
         moments[style.SNAPSHOT] = _source.rows(source, "snapshots", ("cut_t",), experiment=name)["cut_t"]
@@ -86,7 +84,7 @@ def _marks(ax: "Axes", moments: dict[str, Any], zero: float) -> list[Any]:
     for kind in style.LINES:
         found = sorted(moments[kind].dropna().unique()) if kind in moments else []
         for t in found:
-            ax.axvline(t - zero, color=style.ink(), linestyle=style.LINES[kind][1], linewidth=1.1, gid=f"line-{kind}")
+            ax.axvline(t - zero, **style.line_look(kind))
         handles += [style.line(kind)] if found else []
     if style.SNAPSHOT in moments and len(taken := moments[style.SNAPSHOT].dropna()):
         handles += ax.plot(

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics.plots import _source, style
+from rtrace_analytics.plots._source import known
 from rtrace_analytics.text import short
 
 if TYPE_CHECKING:
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
 
 _RUNS = ("experiment", "run", "parent_run", "first_t", "last_t", "cut_t")
 _NAMED = 150  # runs with a note each
+_LIVED_ON, _LEFT = style.LOOKS["kept"].edge, style.LOST.face
 
 
 def plot_lineage(
@@ -90,10 +92,6 @@ def _placed(runs: Any, many: bool) -> Any:
     return runs.assign(zero=first if many else zero, axis=name)
 
 
-def _known(value: Any) -> bool:
-    return isinstance(value, str) or (value is not None and value == value)
-
-
 def _kept_until(rows: list[Any], left: set[tuple[str, str]]) -> dict[tuple[str, str], float]:
     """Until when a run's work lives on: its latest cut restored after its end, its end if none was, or not at all."""
     until = {(row.experiment, row.run): row.last_t for row in rows}
@@ -104,7 +102,7 @@ def _kept_until(rows: list[Any], left: set[tuple[str, str]]) -> dict[tuple[str, 
         if (
             parent in ends
             and row.first_t >= ends[parent]
-            and _known(row.cut_t)
+            and known(row.cut_t)
             and (row.experiment, row.run) not in left
         ):
             restored[parent] = max(restored.get(parent, row.cut_t), row.cut_t)
@@ -128,12 +126,12 @@ def _run_lines(ax: "Axes", rows: list[Any], left: set[tuple[str, str]]) -> None:
         [row.first_t - row.zero for row in rows],
         [row.y for row in rows],
         "|",
-        color="#7fa9cc",
+        color=_LIVED_ON,
         markersize=6,
         linestyle="none",
         gid="run-starts",
     )
-    looks = ((whole, "#7fa9cc", 6.0, "-", "kept"), (thin, "#9c1f1f", 2.0, (0, (2.5, 1.2)), "left"))
+    looks = ((whole, _LIVED_ON, 6.0, "-", "kept"), (thin, _LEFT, 2.0, (0, (2.5, 1.2)), "left"))
     for segments, color, width, dashes, name in looks:
         lines = LineCollection(
             segments, colors=color, linewidths=width, linestyles=[dashes], capstyle="butt", gid=f"runs-{name}"
@@ -149,7 +147,7 @@ def _snapshot_marks(ax: "Axes", rows: dict[tuple[str, str], Any], snapshots: Any
             (row.cut_t - own.zero, own.y)
             for row in snapshots.itertuples()
             if (own := rows.get((row.experiment, row.run))) is not None
-            and _known(row.cut_t)
+            and known(row.cut_t)
             and (row.restores > 0) == restored
         ]
         if marks:
@@ -175,7 +173,7 @@ def _origins(ax: "Axes", rows: dict[tuple[str, str], Any]) -> None:
     ways, ends = [], []
     for row in rows.values():
         parent = rows.get((row.experiment, row.parent_run))
-        if parent is None or not _known(row.cut_t):
+        if parent is None or not known(row.cut_t):
             continue
         cut, start = row.cut_t - row.zero, row.first_t - row.zero
         ways.append([(cut, parent.y), (cut, row.y), (start, row.y)])
@@ -219,8 +217,8 @@ def _handles(runs: Any, snapshots: Any, left: set[tuple[str, str]]) -> list[Any]
         return Line2D([], [], color=style.ink(), label=label, **look)
 
     handles = [
-        Line2D([], [], color="#7fa9cc", linewidth=6, label="run: work that lived on"),
-        Line2D([], [], color="#9c1f1f", linewidth=2, linestyle=(0, (2.5, 1.2)), label="after the restored cut: lost"),
+        Line2D([], [], color=_LIVED_ON, linewidth=6, label="run: work that lived on"),
+        Line2D([], [], color=_LEFT, linewidth=2, linestyle=(0, (2.5, 1.2)), label="after the restored cut: lost"),
     ]
     if snapshots is not None and len(snapshots):
         handles.append(mark("snapshot (its cut)", marker="o", linestyle="none", markerfacecolor="white", markersize=5))

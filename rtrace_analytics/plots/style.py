@@ -29,6 +29,7 @@ LOOKS = {
     "dropped": Look("discarded or superseded", "#dedede", "#8a8a8a", "||||"),
     "open": Look("still running at the end", "#f7f7f7", "#8a8a8a"),
 }
+LOST = Look("lost to restores", "#9c1f1f", "#d98c8c", "////")  # before and after the cut together
 CUT, STOP, RESTORE, SNAPSHOT = "cut", "stop", "restore", "snapshot"
 LINES: dict[str, tuple[str, Any]] = {
     CUT: ("snapshot cut that was restored", "-"),
@@ -153,6 +154,11 @@ def line(kind: str) -> Any:
 
     label, dashes = LINES[kind]
     return Line2D([], [], color=ink(), linestyle=dashes, linewidth=1.2, label=label)
+
+
+def line_look(kind: str) -> dict[str, Any]:
+    """How the vertical line of a cut, stop or restore is drawn."""
+    return {"color": ink(), "linestyle": LINES[kind][1], "linewidth": 1.2, "zorder": 3, "gid": f"line-{kind}"}
 
 
 def legend_below(ax: "Axes", handles: Iterable[Any], *, columns: int = 3, under: float = 0.55) -> None:

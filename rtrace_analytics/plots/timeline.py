@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics.errors import InputError
 from rtrace_analytics.plots import _source, bars, style
+from rtrace_analytics.plots._source import known
 from rtrace_analytics.text import length, short
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def plot_timeline(
     """
     name, of = _source.one_experiment(source, experiment)
     spans = _spans(source, name, group, siblings)
-    first_t, last_t = _extent(source, name, spans)
+    first_t, last_t = _source.extent(source, name, spans["start_t"], spans["end_t"])
     zero, axis_name = _source.origin(first_t, last_t)
     if window is not None:
         low, high = window
@@ -121,15 +122,6 @@ def _spans(source: Any, experiment: str | None, group: str | None, siblings: Seq
     return spans.sort_values(["start_t", "run"], kind="stable").reset_index(drop=True)
 
 
-def _extent(source: Any, experiment: str | None, spans: Any) -> tuple[float, float]:
-    if not _source.is_frame(source) and experiment is not None:
-        runs = _source.rows(source, "runs", ("first_t", "last_t"), experiment=experiment)
-        return float(runs["first_t"].min()), float(runs["last_t"].max())
-    if spans.empty:
-        return 0.0, 0.0
-    return float(spans["start_t"].min()), float(spans["end_t"].max())
-
-
 def _group_name(group: str, spans: Any) -> str:
     prompts = spans["prompt_id"].dropna().unique()
     return f"prompt {short(prompts[0])}" if len(prompts) == 1 else f"group {short(group)}"
@@ -146,19 +138,15 @@ def _by_attempt(spans: Any) -> tuple[Any, list[str]]:
     many_groups, many_runs = spans["group_key"].nunique() > 1, spans["run"].nunique() > 1
     names = []
     for row in spans.itertuples():
-        prompt = row.group_key if _none(row.prompt_id) else row.prompt_id
+        prompt = row.prompt_id if known(row.prompt_id) else row.group_key
         parts = [f"prompt {short(prompt, 16)}"] if many_groups else []
-        parts.append("sibling ?" if _none(row.generation_index) else f"sibling {int(row.generation_index)}")
-        if not _none(row.attempt) and row.attempt > 0:
+        parts.append(f"sibling {int(row.generation_index)}" if known(row.generation_index) else "sibling ?")
+        if known(row.attempt) and row.attempt > 0:
             parts.append(f"attempt {int(row.attempt)}")
         if many_runs:
             parts.append(f"run {short(row.run, 12)}")
         names.append(" · ".join(parts))
     return spans, names
-
-
-def _none(value: Any) -> bool:
-    return value is None or value != value or str(value) == "<NA>"
 
 
 def _window(ax: "Axes", spans: Any, zero: float, window: tuple[float, float] | None) -> None:
@@ -223,7 +211,7 @@ def _say_lost(ax: "Axes", spans: Any, zero: float) -> None:
     per_letter = style.letter(ax) * 8.5
     look = style.LOOKS["thrown_away"]
     for y, row in enumerate(spans.itertuples()):
-        if _none(row.thrown_away_s) or not row.thrown_away_s > 0:
+        if not known(row.thrown_away_s) or not row.thrown_away_s > 0:
             continue
         left, right = row.start_t - zero, row.start_t - zero + row.thrown_away_s
         sum_ = f"thrown away: {right:.6g} - {left:.6g} = {row.thrown_away_s:.6g} s"
@@ -287,17 +275,10 @@ def _draw_lines(ax: "Axes", moments: dict[str, list[float]], zero: float, rows: 
 
 
 def _line(ax: "Axes", kind: str, x: float, top: float | None = None, bottom: float = 0) -> None:
-    look = {
-        "color": style.ink(),
-        "linestyle": style.LINES[kind][1],
-        "linewidth": 1.2,
-        "zorder": 3,
-        "gid": f"line-{kind}",
-    }
     if top is None:
-        ax.axvline(x, **look)
+        ax.axvline(x, **style.line_look(kind))
     else:
-        ax.plot([x, x], [top, bottom], **look)
+        ax.plot([x, x], [top, bottom], **style.line_look(kind))
 
 
 def _run_names(ax: "Axes", spans: Any, zero: float, window: tuple[float, float] | None) -> None:

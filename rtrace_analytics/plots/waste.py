@@ -1,5 +1,6 @@
 """What each restore threw away, and where all rollout time went: bars whose lengths are the views' figures."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics.plots import _source, style
@@ -10,23 +11,16 @@ if TYPE_CHECKING:
 
 _MOST = 60  # bars in one picture
 _WASTE = (
-    "experiment",
-    "run",
-    "parent_run",
-    "restore_t",
-    "cut_t",
-    "thrown_away_s",
-    "never_saved_s",
-    "lost_s",
-    "naive_s",
+    *("experiment", "run", "parent_run", "restore_t", "cut_t"),
+    *("thrown_away_s", "never_saved_s", "lost_s", "naive_s"),
 )
 _FATE_LOOKS = {
     "kept": style.LOOKS["kept"],
-    "restart": style.Look("lost to restores", "#9c1f1f", "#d98c8c", "////"),
-    "failed": style.Look("failed", "#767676", "#c4c4c4", "\\\\\\\\"),
+    "restart": style.LOST,
+    "failed": replace(style.LOOKS["failed"], label="failed"),
     "cancelled": style.Look("cancelled", "#a3a3a3", "#5c5c5c", "xxxx"),
     "superseded": style.Look("superseded", "#f2a33a", "#9c5f00", ".."),
-    "discarded": style.Look("discarded", "#dedede", "#8a8a8a", "||||"),
+    "discarded": replace(style.LOOKS["dropped"], label="discarded"),
     "open": style.LOOKS["open"],
 }
 _OTHER = style.Look("other reasons", "#4d4d4d", "#9a9a9a", "++++")

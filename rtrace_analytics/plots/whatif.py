@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("experiment", "granularity", "cadence", "interval_s", "lost_s_per_stop", "thrown_away_s", "usual_gap_s")
 _HOUR = 3600
+_GREY = style.LOOKS["failed"].face
 
 
 def plot_whatif(frame: "pd.DataFrame", *, ax: "Axes | None" = None, legend: bool = True) -> "Axes":
@@ -30,21 +31,21 @@ def plot_whatif(frame: "pd.DataFrame", *, ax: "Axes | None" = None, legend: bool
         The axes; x in wall-seconds, y in attempt-seconds per stop, or in attempt-seconds per wall-hour.
 
     Raises:
-        InputError: a column that is not there, or several granularities.
+        InputError: a column that is not there, or rows of none or several granularities.
     """
     missing = [name for name in _COLUMNS if name not in frame.columns]
     if missing:
         raise InputError(f"the frame has no column {missing[0]!r}: give the rows of traces.whatif_interval")
-    if frame["granularity"].nunique() > 1:
-        raise InputError("the frame has several granularities: give the rows of one")
+    if (kinds := frame["granularity"].nunique()) != 1:
+        raise InputError(f"the frame has rows of {kinds} granularities: give those of one")
     rows = frame[frame["cadence"] == "replayed"].sort_values("interval_s")
     seen = frame[frame["cadence"] == "recorded"]
+    costs = "total_s_per_hour" in frame.columns
     ax = style.new_axes(ax, 9, 3.8)
-    handles = _costs(ax, rows) if "total_s_per_hour" in frame.columns else _losses(ax, rows)
-    handles += _seen(ax, seen, "total_s_per_hour" if "total_s_per_hour" in frame.columns else "lost_s_per_stop")
+    handles = _costs(ax, rows) if costs else _losses(ax, rows)
+    handles += _seen(ax, seen, "total_s_per_hour" if costs else "lost_s_per_stop")
     _axes(ax, rows)
     name = short(frame["experiment"].iloc[0])
-    costs = "total_s_per_hour" in frame.columns
     style.title(ax, f"{'What stops and snapshots cost' if costs else 'What a stop costs'} (attempt-seconds) · {name}")
     ax.set_ylabel("attempt-seconds per wall-hour" if costs else "attempt-seconds per stop")
     if legend:
@@ -67,8 +68,8 @@ def _costs(ax: "Axes", rows: "pd.DataFrame") -> list[Any]:
     saving, total = (rows[name].astype(float) for name in ("overhead_s_per_hour", "total_s_per_hour"))
     mtbf, cost = float(rows["mtbf_s"].iloc[0]), float(rows["save_cost_s"].iloc[0])
     handles = [
-        *ax.plot(x, lost, color="#9c1f1f", marker=".", label=f"lost to stops, one every {length(mtbf)}"),
-        *ax.plot(x, saving, color="#767676", linestyle="-.", marker=".", label=f"saving, {length(cost)} each time"),
+        *ax.plot(x, lost, color=style.LOST.face, marker=".", label=f"lost to stops, one every {length(mtbf)}"),
+        *ax.plot(x, saving, color=_GREY, linestyle="-.", marker=".", label=f"saving, {length(cost)} each time"),
         *ax.plot(x, total, color=style.ink(), linewidth=2, label="both together"),
     ]
     best = rows[rows["is_best"].astype(bool)].iloc[0]
@@ -88,10 +89,10 @@ def _seen(ax: "Axes", seen: "pd.DataFrame", value: str) -> list[Any]:
         return []
     row = seen.iloc[0]
     gap, stops = float(row["usual_gap_s"]), int(row["stops"])
-    handles = [ax.axvline(gap, color="#767676", linestyle=":", linewidth=1.2, label=f"as it was: {length(gap)}")]
+    handles = [ax.axvline(gap, color=_GREY, linestyle=":", linewidth=1.2, label=f"as it was: {length(gap)}")]
     if stops:
         said = f"its own {stops} stop{'s' if stops > 1 else ''}"
-        handles += ax.plot(gap, float(row[value]), "D", color="#767676", markersize=7, label=said)
+        handles += ax.plot(gap, float(row[value]), "D", color=_GREY, markersize=7, label=said)
     return handles
 
 

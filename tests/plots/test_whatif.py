@@ -73,5 +73,5 @@ def test_without_a_stop_only_the_line_and_on_given_axes():
 def test_bad_frames():
     with pytest.raises(InputError, match="no column 'usual_gap_s': give the rows of"):
         plot_whatif(frame().drop(columns="usual_gap_s"))
-    with pytest.raises(InputError, match="several granularities"):
+    with pytest.raises(InputError, match="granularities"):
         plot_whatif(frame(granularity=["sibling", "prompt_group", "sibling", "sibling"]))
