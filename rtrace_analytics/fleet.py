@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import re
+import socket
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -80,6 +81,7 @@ def fleet(
     """
     where = Path(out).absolute()
     found = _found(paths, experiment_from)
+    _check_memory(memory)
     tables = _tables()
     old = parquet.previous(where, tables)
     before = {entry["experiment"]: entry for entry in old["experiments"]}
@@ -200,6 +202,11 @@ def _fetched(path: str, folder: Path, number: int) -> str:
     return str(local)
 
 
+def _check_memory(memory: str) -> None:
+    if not re.fullmatch(r"\d+(\.\d+)? ?([KMGT]i?B|%)", memory, re.IGNORECASE):
+        raise InputError(f"memory {memory!r} is not a size: give one like 2GB")
+
+
 def _tables() -> list[View]:
     from rtrace_analytics import database
 
@@ -283,6 +290,8 @@ def _ray(address: str | None, cpus: int | None) -> Iterator[Any]:
     address = address or os.environ.get("RAY_ADDRESS")
     if address is None:
         options |= {"num_cpus": cpus, "object_store_memory": _OBJECTS, "include_dashboard": False}
+    else:
+        _check_address(address)
     try:
         ray.init(address or "local", **options)
     except (ConnectionError, RuntimeError, ValueError) as error:
@@ -291,3 +300,14 @@ def _ray(address: str | None, cpus: int | None) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _check_address(address: str) -> None:
+    """Raises `InputError` where nobody listens at HOST:PORT: Ray itself would try for minutes."""
+    told = re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d+)", address)
+    if told is None:
+        return
+    try:
+        socket.create_connection((told[1], int(told[2])), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(f"no Ray at {address!r}: {error}; start it, or give the address `ray start` told") from error

@@ -7,6 +7,7 @@ from rtrace_analytics.errors import RtraceError
 from rtrace_analytics.recording.ledger import GRANULARITIES
 from rtrace_analytics.recording.snapshots import NUMBERINGS
 
+MOST = 10_000_000  # of anything: a world is held in memory
 TICKS = 1024  # moments of a simulated world to a second: sums of such times are exact
 
 
@@ -34,8 +35,10 @@ class WorldOptions:
 
     def __post_init__(self) -> None:
         for name, least in (("groups", 1), ("siblings", 1), ("kills", 0), ("concurrency", 1), ("groups_per_step", 1)):
-            if getattr(self, name) < least:
-                raise _bad(name, getattr(self, name), f"{least} or more")
+            if not least <= getattr(self, name) <= MOST:
+                raise _bad(name, getattr(self, name), f"{least} or more, {MOST:,} at most")
+        if self.groups * self.siblings > MOST:
+            raise _bad("groups", f"{self.groups}, of {self.siblings} siblings", f"{MOST:,} rollouts at most")
         for name in ("snapshot_interval_s", "publish_lag_s", "rollout_s"):
             if not (1 / TICKS <= getattr(self, name) < 1e9):
                 raise _bad(name, getattr(self, name), "seconds from 0.001 to 1e9")
