@@ -4,6 +4,19 @@ import rtrace_analytics as rta
 traces = rta.load("logs/")            # or rta.connect("traces.duckdb")
 traces.cut_time_waste()               # a DataFrame: one row per restore
 
+The way through the house, in the order data flows:
+
+recording   beside the rest: writes a trainer's trace, simulates worlds with their truth; events lists what lines say
+loading     trace files to the table `events`; database opens the file and runs `sql/`, where all figures are made
+views       which views and tables there are, their rows, their order; labels and compare go by label over experiments
+traces      `Traces`: every view as a DataFrame, and the way to all that follows; card shows one in a notebook
+mixing      several databases as one
+decisions   what another snapshot interval would have cost, and advice; explain tells it in sentences with file and line
+plots       a picture each, from views; report puts them, tables and definitions on one page
+export      the views as Parquet, kept up to date under readers, and the spans for Perfetto; fleet does it by Ray
+cli         `rtrace`: a module a command, each over one of the functions above
+text        how names and figures are told; whole writes files whole or not at all; errors are one line each
+
 Nothing heavy is imported here: a trainer that only records pays for no analysis. The names below are fetched from
 their modules when they are first used.
 """

@@ -53,6 +53,7 @@ class Line:
 
     @property
     def length_s(self) -> float:
+        """Where its last stretch ends, wall-seconds."""
         last = self.stretches[-1]
         return last.start_s + last.length_s
 

@@ -39,7 +39,7 @@ class Published:
 
 
 class Store(Protocol):
-    """Where snapshots are published to and restored from."""
+    """Where snapshots are published to and restored from: the newest is the one with the latest cut."""
 
     def publish(self, snapshot: Snapshot) -> Published: ...
 
