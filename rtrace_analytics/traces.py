@@ -158,7 +158,7 @@ class Traces:
         from rtrace_analytics.export import parquet
 
         with self.opened() as con:
-            return parquet.export(con, folder, views=views, experiment=experiment)
+            return parquet.update(con, folder, views=views, experiment=experiment).files()
 
     def export_perfetto(self, path: str | PathLike[str], *, experiment: str | Sequence[str] | None = None) -> int:
         """Write the spans as Chrome trace JSON for Perfetto; returns its lines. See `export.perfetto.export`."""

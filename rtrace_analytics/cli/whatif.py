@@ -11,18 +11,8 @@ from rtrace_analytics.text import clean
 from rtrace_analytics.traces import Traces
 
 _TOLD = (
-    *(
-        "granularity",
-        "cadence",
-        "interval_s",
-        "stops",
-        "lost_s_per_stop",
-        "thrown_away_s",
-        "never_saved_s",
-        "p50",
-        "p95",
-    ),
-    *("lost_share", "snapshots", "overhead_s_per_hour", "total_s_per_hour", "is_best"),
+    *("granularity", "cadence", "interval_s", "stops", "lost_s_per_stop", "thrown_away_s", "never_saved_s"),
+    *("p50", "p95", "lost_share", "snapshots", "overhead_s_per_hour", "total_s_per_hour", "is_best"),
 )
 
 

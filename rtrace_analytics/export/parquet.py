@@ -58,17 +58,6 @@ class Report:
         return told + [[name, "removed", 0, 0, 0] for name in self.removed]
 
 
-def export(
-    con: "duckdb.DuckDBPyConnection",
-    folder: str | PathLike[str],
-    *,
-    views: str | Sequence[str] | None = None,
-    experiment: str | Sequence[str] | None = None,
-) -> list[Path]:
-    """Bring a Parquet export of the database up to date; returns all its files. See `update`."""
-    return update(con, folder, views=views, experiment=experiment).files()
-
-
 def update(
     con: "duckdb.DuckDBPyConnection",
     folder: str | PathLike[str],

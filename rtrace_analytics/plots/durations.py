@@ -116,29 +116,8 @@ def _ticks(ax: "Axes", edges: Any) -> None:
     """Ticks at lengths people say: 1 s, 10 s, 1 min, 10 min, 1 h; at the edges where none of them is inside."""
     from matplotlib.ticker import NullLocator
 
-    said = [
-        1e-3,
-        1e-2,
-        0.1,
-        1,
-        2,
-        5,
-        10,
-        20,
-        30,
-        60,
-        120,
-        300,
-        600,
-        1200,
-        1800,
-        3600,
-        7200,
-        18_000,
-        36_000,
-        86_400,
-        864_000,
-    ]
+    minutes = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1440, 14_400)
+    said = [1e-3, 1e-2, 0.1, 1, 2, 5, 10, 20, 30, *(60 * m for m in minutes)]
     inside = [s for s in said if edges[0] <= s <= edges[-1]]
     inside = inside[:: -(-len(inside) // 10)] if len(inside) > 1 else [float(edges[0]), float(edges[-1])]
     ax.set_xticks(inside, labels=[_said(s) for s in inside])
