@@ -60,39 +60,33 @@ def open_parquet(folder: str | PathLike[str]) -> ParquetTraces:
         raise InputError(f"{str(folder)!r} has schema version {seen}, this rtrace reads {ours}: export it again")
     con = duckdb.connect()
     con.execute("SET enable_progress_bar = false")
-    make_views(con, where, manifest)
+    _make_views(con, where, manifest)
     return ParquetTraces(where, manifest, con)
 
 
-def make_views(
-    con: "duckdb.DuckDBPyConnection", folder: Path, manifest: Mapping[str, Any], *, catalog: str = "memory"
-) -> list[str]:
-    """Make the views of an export in an attached database, over its files, with their comments; returns their names.
+def _make_views(con: "duckdb.DuckDBPyConnection", folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Make the views of an export over its files, with their comments.
 
     `file_id` counts over all experiments there, as in a database, and `rejects` has no `experiment`.
     """
-    home = f"{quoted(catalog)}.main"
     files = _files(folder, "trace_files", manifest)
     offsets = (
         f"SELECT experiment, sum(max(file_id)) OVER (ORDER BY experiment) - max(file_id) AS files_before FROM {files}"
     )
-    con.execute(f"CREATE VIEW {home}._file_offsets AS {offsets} GROUP BY experiment")
+    con.execute(f"CREATE VIEW _file_offsets AS {offsets} GROUP BY experiment")
     for name, view in manifest["views"].items():
-        columns = {c["name"]: c for c in view["columns"] if not c["type"].startswith("TIMESTAMP")}
-        source = _files(folder, name, manifest)
-        listed = [quoted(column) for column in columns]
-        if "file_id" in columns:
-            source += f" LEFT JOIN {home}._file_offsets USING (experiment)"
-            listed = [f"(file_id + files_before)::INTEGER AS {c}" if c == '"file_id"' else c for c in listed]
+        columns = {c["name"]: c["comment"] for c in view["columns"] if not c["type"].startswith("TIMESTAMP")}
         if name == "rejects":
-            listed.remove('"experiment"')
-        target = f"{home}.{quoted(name)}"
-        con.execute(f"CREATE VIEW {target} AS SELECT {', '.join(listed)} FROM {source}")
+            del columns["experiment"]
+        source, target = _files(folder, name, manifest), quoted(name)
+        listed = ", ".join(map(quoted, columns))
+        if "file_id" in columns:
+            source += " LEFT JOIN _file_offsets USING (experiment)"
+            listed = listed.replace('"file_id"', "(file_id + files_before)::INTEGER AS file_id")
+        con.execute(f"CREATE VIEW {target} AS SELECT {listed} FROM {source}")
         con.execute(f"COMMENT ON VIEW {target} IS {literal(view['comment'])}")
-        for column, about in columns.items():
-            if quoted(column) in listed:
-                con.execute(f"COMMENT ON COLUMN {target}.{quoted(column)} IS {literal(about['comment'])}")
-    return sorted(manifest["views"])
+        for column, comment in columns.items():
+            con.execute(f"COMMENT ON COLUMN {target}.{quoted(column)} IS {literal(comment)}")
 
 
 def _files(folder: Path, view: str, manifest: Mapping[str, Any]) -> str:

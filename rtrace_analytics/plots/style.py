@@ -98,12 +98,11 @@ def bare(ax: "Axes") -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def row_names(ax: "Axes", names: Sequence[str], *, positions: Sequence[float] | None = None) -> None:
+def row_names(ax: "Axes", names: Sequence[str]) -> None:
     """Name the rows of a picture from the top; where there are too many for its height, every so many."""
-    places = list(range(len(names))) if positions is None else list(positions)
     fits = max(1, int(height_px(ax) / (ax.figure.dpi / 72 * 11)))
-    every = -(-len(places) // fits)
-    ax.set_yticks(places[::every], labels=list(names)[::every], parse_math=False, fontsize=8.5)
+    every = -(-len(names) // fits)
+    ax.set_yticks(range(0, len(names), every), labels=list(names)[::every], parse_math=False, fontsize=8.5)
     ax.tick_params(axis="y", length=0)
 
 

@@ -57,15 +57,15 @@ def place(numbering: str, train_step: int, number: int) -> str:
 class MemoryStore:
     """Snapshots of a simulated world; the paths are only names."""
 
-    def __init__(self, numbering: str, root: str = "/ckpt") -> None:
-        self._numbering, self._root = numbering, root
+    def __init__(self, numbering: str) -> None:
+        self._numbering = numbering
         self._count: dict[int, int] = {}
         self._newest: Published | None = None
 
     def publish(self, snapshot: Snapshot) -> Published:
         under = 0 if self._numbering == "global" else snapshot.train_step
         number = self._count[under] = self._count.get(under, 0) + 1
-        path = f"{self._root}/{place(self._numbering, snapshot.train_step, number)}"
+        path = f"/ckpt/{place(self._numbering, snapshot.train_step, number)}"
         step = number if self._numbering == "global" else snapshot.train_step
         self._newest = Published(snapshot, path, step)
         return self._newest

@@ -23,7 +23,7 @@ GLOBAL = [f"rollout_snapshots/snapshot_00000{number}" for number in (1, 2, 3)]
     ("numbering", "paths", "steps"), [("upstream", UPSTREAM, [0, 0, 7]), ("global", GLOBAL, [1, 2, 3])]
 )
 def test_both_stores_number_alike(tmp_path: Path, numbering: str, paths: list[str], steps: list[int]) -> None:
-    for store, root in ((FolderStore(numbering, tmp_path), str(tmp_path)), (MemoryStore(numbering, "/ckpt"), "/ckpt")):
+    for store, root in ((FolderStore(numbering, tmp_path), str(tmp_path)), (MemoryStore(numbering), "/ckpt")):
         assert store.newest() is None
         published = [store.publish(snapshot) for snapshot in CUTS]
         assert [one.path for one in published] == [f"{root}/{path}" for path in paths]
