@@ -171,62 +171,33 @@ INSERT INTO _runs SELECT * FROM _runs_now;
 INSERT INTO _group_fixes SELECT * FROM _group_fixes_now;
 INSERT INTO _rare SELECT * FROM _rare_now;
 -- step: derive_spans
-CREATE OR REPLACE TEMP TABLE _attempts AS  -- most attempts are dispatched once and end once by name
-SELECT run_no, group_key, generation_index, attempt, count(*) - count(ends_as) AS dispatches, count(ends_as) AS ends,
-       min(seq) FILTER (ends_as IS NULL) AS seq, min(t) FILTER (ends_as IS NULL) AS start_t,
-       any_value(prompt_id) FILTER (ends_as IS NULL) AS prompt_id,
-       any_value(weight_version) FILTER (ends_as IS NULL) AS weight_version,
-       max(seq) FILTER (ends_as IS NOT NULL) AS end_seq, min(t) FILTER (ends_as IS NOT NULL) AS end_t,
-       any_value(ends_as) AS end_kind
-FROM _own GROUP BY run_no, group_key, generation_index, attempt;
-CREATE OR REPLACE TEMP TABLE _odd_siblings AS  -- of which the order of the lines must be looked at
-SELECT DISTINCT run_no, group_key, generation_index FROM _attempts
-WHERE NOT (dispatches = 1 AND (ends = 0 OR ends = 1 AND end_seq > seq));
-CREATE OR REPLACE TEMP TABLE _retried_siblings AS  -- that may have several attempts
-SELECT DISTINCT run_no, group_key, generation_index FROM _attempts WHERE attempt IS DISTINCT FROM 0;
+SET disabled_optimizers = 'build_side_probe_side';  -- the right side of each join here is the small one
 CREATE OR REPLACE TEMP TABLE _closings AS SELECT * FROM _group_ends;
-INSERT INTO _tries
-WITH sorted AS (
-    SELECT a.*, lead(a.seq) OVER w AS next_seq, lead(a.start_t) OVER w AS next_t
-    FROM _attempts a
-    SEMI JOIN _retried_siblings r ON r.run_no = a.run_no AND r.group_key = a.group_key
-        AND r.generation_index IS NOT DISTINCT FROM a.generation_index
-    ANTI JOIN _odd_siblings o ON o.run_no = a.run_no AND o.group_key = a.group_key
-        AND o.generation_index IS NOT DISTINCT FROM a.generation_index
-    WINDOW w AS (PARTITION BY a.run_no, a.group_key, a.generation_index ORDER BY a.seq)
-), lines AS (  -- of odd siblings, in order; try counts dispatches
-    SELECT l.*, count(*) FILTER (l.ends_as IS NULL) OVER (
-               PARTITION BY l.run_no, l.group_key, l.generation_index ORDER BY l.seq ROWS UNBOUNDED PRECEDING) AS try
-    FROM _own l SEMI JOIN _odd_siblings o ON o.run_no = l.run_no AND o.group_key = l.group_key
-        AND o.generation_index IS NOT DISTINCT FROM l.generation_index
-), dispatched AS (
-    SELECT *, lead(seq) OVER w AS next_seq, lead(t) OVER w AS next_t FROM lines WHERE ends_as IS NULL
-    WINDOW w AS (PARTITION BY run_no, group_key, generation_index ORDER BY seq)
-), ended AS (  -- an end without attempt is that of the open attempt
-    SELECT d.run_no, d.seq, min(e.seq) AS end_seq, arg_min(e.t, e.seq) AS end_t, arg_min(e.ends_as, e.seq) AS end_kind
-    FROM dispatched d JOIN lines e
-      ON e.run_no = d.run_no AND e.group_key = d.group_key AND e.try = d.try
-     AND e.generation_index IS NOT DISTINCT FROM d.generation_index
-     AND (e.attempt IS NULL OR e.attempt IS NOT DISTINCT FROM d.attempt)
-    WHERE e.ends_as IS NOT NULL
-    GROUP BY d.run_no, d.seq
-), by_name AS (
-    SELECT a.run_no, a.seq, a.group_key, a.prompt_id, a.generation_index, a.attempt, a.weight_version, a.start_t, a.end_seq,
-           a.end_t, a.end_kind, NULL::BIGINT AS next_seq, NULL::DOUBLE AS next_t
-    FROM _attempts a
-    ANTI JOIN _retried_siblings r ON r.run_no = a.run_no AND r.group_key = a.group_key
-        AND r.generation_index IS NOT DISTINCT FROM a.generation_index
-    ANTI JOIN _odd_siblings o ON o.run_no = a.run_no AND o.group_key = a.group_key
-        AND o.generation_index IS NOT DISTINCT FROM a.generation_index
-    UNION ALL
-    SELECT run_no, seq, group_key, prompt_id, generation_index, attempt, weight_version, start_t, end_seq, end_t, end_kind,
-           next_seq, next_t
-    FROM sorted
-    UNION ALL
-    SELECT d.run_no, d.seq, d.group_key, d.prompt_id, d.generation_index, d.attempt, d.weight_version, d.t, e.end_seq,
-           e.end_t, e.end_kind, d.next_seq, d.next_t
-    FROM dispatched d LEFT JOIN ended e USING (run_no, seq)
-), with_group AS (  -- of the lines of its group, those later than the dispatch
+CREATE OR REPLACE TEMP TABLE _again AS  -- siblings dispatched more than once in a run
+SELECT run_no, group_key, generation_index FROM _own WHERE ends_as IS NULL
+GROUP BY run_no, group_key, generation_index HAVING count(*) > 1;
+CREATE OR REPLACE TEMP TABLE _next AS
+SELECT d.run_no, d.group_key, d.generation_index, d.attempt, d.seq, lead(d.seq) OVER w AS next_seq, lead(d.t) OVER w AS next_t
+FROM (SELECT run_no, group_key, generation_index, attempt, seq, t FROM _own WHERE ends_as IS NULL) d
+SEMI JOIN _again a ON a.run_no = d.run_no AND a.group_key = d.group_key
+    AND a.generation_index IS NOT DISTINCT FROM d.generation_index
+WINDOW w AS (PARTITION BY d.run_no, d.group_key, d.generation_index ORDER BY d.seq);
+CREATE OR REPLACE TEMP TABLE _odd_siblings AS  -- the order of their lines must be looked at
+SELECT DISTINCT run_no, group_key, generation_index
+FROM (SELECT run_no, group_key, generation_index FROM _next
+      GROUP BY run_no, group_key, generation_index, attempt HAVING count(*) > 1);
+CREATE OR REPLACE TEMP VIEW _by_name AS  -- of the others, what ends a dispatch by name is a line of its attempt
+SELECT d.run_no, d.seq, d.group_key, d.prompt_id, d.generation_index, d.attempt, d.weight_version, d.t AS start_t,
+       e.seq AS end_seq, e.t AS end_t, e.ends_as AS end_kind, n.next_seq, n.next_t
+FROM (SELECT * FROM _own WHERE ends_as IS NULL) d
+ANTI JOIN _odd_siblings o ON o.run_no = d.run_no AND o.group_key = d.group_key
+    AND o.generation_index IS NOT DISTINCT FROM d.generation_index
+LEFT JOIN (SELECT * FROM _next WHERE next_seq IS NOT NULL) n ON n.run_no = d.run_no AND n.seq = d.seq
+LEFT JOIN (SELECT run_no, group_key, generation_index, attempt, seq, t, ends_as FROM _own WHERE ends_as IS NOT NULL) e
+     ON e.run_no = d.run_no AND e.group_key = d.group_key
+    AND e.generation_index IS NOT DISTINCT FROM d.generation_index AND e.attempt IS NOT DISTINCT FROM d.attempt;
+CREATE OR REPLACE TEMP VIEW _tries_now AS
+WITH with_group AS (  -- of the lines of its group, those later than the dispatch
     SELECT s.*,
            CASE WHEN g.lines IS NULL THEN CASE WHEN g.sealed_seq > s.seq THEN g.sealed_seq END
                 ELSE list_filter(g.lines, lambda l: l.seq > s.seq AND l.event = 'group_sealed')[1].seq END AS sealed_seq,
@@ -242,7 +213,7 @@ WITH sorted AS (
                            CASE WHEN g.discarded_seq > s.seq THEN g.discarded_t END)
                 ELSE list_min(list_transform(list_filter(g.lines, lambda l: l.seq > s.seq), lambda l: l.t)) END AS close_t,
            g.lines
-    FROM by_name s LEFT JOIN _closings g ON g.run_no = s.run_no AND g.group_key = s.group_key
+    FROM _by_name s LEFT JOIN _closings g ON g.run_no = s.run_no AND g.group_key = s.group_key
 ), told AS (  -- the first of: by name, its group's seal or discard, another dispatch
     SELECT * EXCLUDE (end_seq, end_t, end_kind),
            least(end_seq, sealed_seq, discarded_seq, next_seq) AS end_seq,
@@ -262,6 +233,53 @@ SELECT s.run_no, s.seq, s.group_key, s.prompt_id, s.generation_index, s.attempt,
            ELSE len(list_filter(s.lines, lambda l: l.event = 'group_discarded' AND l.seq > s.end_seq
                                                    AND (s.next_seq IS NULL OR l.seq < s.next_seq))) > 0 END AS discarded
 FROM told s JOIN _runs r ON r.run_no = s.run_no;
+INSERT INTO _tries SELECT * FROM _tries_now;
+CREATE OR REPLACE TEMP VIEW _by_name AS
+WITH lines AS (  -- of odd siblings, in order; try counts dispatches
+    SELECT l.*, count(*) FILTER (l.ends_as IS NULL) OVER (
+               PARTITION BY l.run_no, l.group_key, l.generation_index ORDER BY l.seq ROWS UNBOUNDED PRECEDING) AS try
+    FROM _own l SEMI JOIN _odd_siblings o ON o.run_no = l.run_no AND o.group_key = l.group_key
+        AND o.generation_index IS NOT DISTINCT FROM l.generation_index
+), dispatched AS (
+    SELECT *, lead(seq) OVER w AS next_seq, lead(t) OVER w AS next_t FROM lines WHERE ends_as IS NULL
+    WINDOW w AS (PARTITION BY run_no, group_key, generation_index ORDER BY seq)
+), ended AS (  -- an end without attempt is that of the open attempt
+    SELECT d.run_no, d.seq, min(e.seq) AS end_seq, arg_min(e.t, e.seq) AS end_t, arg_min(e.ends_as, e.seq) AS end_kind
+    FROM dispatched d JOIN lines e
+      ON e.run_no = d.run_no AND e.group_key = d.group_key AND e.try = d.try
+     AND e.generation_index IS NOT DISTINCT FROM d.generation_index
+     AND (e.attempt IS NULL OR e.attempt IS NOT DISTINCT FROM d.attempt)
+    WHERE e.ends_as IS NOT NULL
+    GROUP BY d.run_no, d.seq
+)
+SELECT d.run_no, d.seq, d.group_key, d.prompt_id, d.generation_index, d.attempt, d.weight_version, d.t AS start_t,
+       e.end_seq, e.end_t, e.end_kind, d.next_seq, d.next_t
+FROM dispatched d LEFT JOIN ended e USING (run_no, seq);
+INSERT INTO _tries SELECT * FROM _tries_now;
+CREATE OR REPLACE TEMP TABLE _more_siblings AS  -- of runs where something does not add up: ends that are not one to one
+WITH runs AS (
+    SELECT r.run_no FROM _touched_runs r
+    LEFT JOIN (SELECT run_no, count(*) AS dispatches, count(*) FILTER (end_kind <> 'superseded' AND NOT by_group) AS ends,
+                      bool_or(end_seq < seq) AS is_backward
+               FROM _tries GROUP BY run_no) s USING (run_no)
+    WHERE r.dispatches <> coalesce(s.dispatches, 0) OR r.ends <> coalesce(s.ends, 0) OR s.is_backward
+)
+SELECT DISTINCT run_no, group_key, generation_index
+FROM (SELECT run_no, group_key, generation_index
+      FROM _own SEMI JOIN runs USING (run_no)
+      GROUP BY run_no, group_key, generation_index, attempt
+      HAVING NOT (count(*) - count(ends_as) = 1
+                  AND (count(ends_as) = 0
+                       OR count(ends_as) = 1 AND max(seq) FILTER (ends_as IS NULL) < max(seq) FILTER (ends_as IS NOT NULL)))) s
+ANTI JOIN _odd_siblings o ON o.run_no = s.run_no AND o.group_key = s.group_key
+    AND o.generation_index IS NOT DISTINCT FROM s.generation_index;
+DELETE FROM _tries USING _more_siblings m
+WHERE m.run_no = _tries.run_no AND m.group_key = _tries.group_key
+  AND m.generation_index IS NOT DISTINCT FROM _tries.generation_index;
+DELETE FROM _odd_siblings;
+INSERT INTO _odd_siblings SELECT * FROM _more_siblings;
+INSERT INTO _tries SELECT * FROM _tries_now;
+RESET disabled_optimizers;
 UPDATE _tries SET end_t = bound.t  -- where the clock has gone back: the greatest t on or after the own line
 FROM (SELECT s.run_no, s.seq, max(e.t) AS t
       FROM _tries s
@@ -271,10 +289,13 @@ FROM (SELECT s.run_no, s.seq, max(e.t) AS t
       GROUP BY s.run_no, s.seq) AS bound
 WHERE bound.run_no = _tries.run_no AND bound.seq = _tries.seq;
 INSERT INTO _strays SELECT * FROM _strays_now;
-DROP TABLE _attempts;
-DROP TABLE _odd_siblings;
-DROP TABLE _retried_siblings;
+DROP VIEW _tries_now;
+DROP VIEW _by_name;
 DROP TABLE _closings;
+DROP TABLE _odd_siblings;
+DROP TABLE _again;
+DROP TABLE _next;
+DROP TABLE _more_siblings;
 -- step: derive_lineage
 INSERT INTO _reports SELECT * FROM _reports_now;
 INSERT INTO _report_spans SELECT * FROM _report_spans_now;

@@ -10,7 +10,7 @@ from rtrace_analytics.errors import DatabaseError
 from rtrace_analytics.loading.files import save_files
 from rtrace_analytics.loading.find import find
 from rtrace_analytics.loading.intake import Intake
-from rtrace_analytics.loading.memory import small_memory
+from rtrace_analytics.loading.memory import DERIVING, INTAKE, small_memory
 from rtrace_analytics.loading.order import keep_order
 from rtrace_analytics.loading.plan import Plan
 from rtrace_analytics.loading.progress import Progress
@@ -19,7 +19,7 @@ from rtrace_analytics.loading.report import LoadReport
 if TYPE_CHECKING:
     import duckdb
 
-_PORTION = 2_000_000  # events that are derived together, where they are of several experiments
+_PORTION = 8_000_000  # events that are derived together, where they are of several experiments
 
 
 def load(
@@ -65,7 +65,7 @@ def load_with(
     """`load`; `careful`: all lines with more than known fields are taken apart, so that no doubled key is missed."""
     found = find(paths, experiment, experiment_from)
     with _transaction(con):
-        with small_memory(con):
+        with small_memory(con, INTAKE):
             plan = Plan(con, found)
             _keep_options(con, plan.experiments, labels or {}, rename or {})
             with Progress(plan.bytes_ahead(), progress) as bar:
@@ -74,8 +74,9 @@ def load_with(
                 plan.take_copies(intake)
                 intake.close()
             touched = plan.touched | _finish(con, plan) | _rename(con, plan.experiments)
-        for portion in _portions(con, touched):
-            database.derive(con, portion)
+        with small_memory(con, DERIVING):
+            for portion in _portions(con, touched):
+                database.derive(con, portion)
     return plan.report
 
 

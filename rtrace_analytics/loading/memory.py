@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import duckdb
 
-_LIMIT = 600 * 10**6  # bytes for DuckDB; what Python and the chunks being read take comes to this, about 350 MB
+INTAKE = 600 * 10**6  # bytes for DuckDB while files are read: what Python and the chunks being read take comes to this
+DERIVING = 800 * 10**6  # bytes for DuckDB afterwards
 _UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
 @contextmanager
-def small_memory(con: "duckdb.DuckDBPyConnection") -> Iterator[None]:
-    """Hold DuckDB to little memory meanwhile (less where the connection was given less), with a place to spill to."""
+def small_memory(con: "duckdb.DuckDBPyConnection", most: int) -> Iterator[None]:
+    """Hold DuckDB to `most` bytes meanwhile (less where the connection was given less), with a place to spill to."""
     row = con.execute("SELECT current_setting('memory_limit'), current_setting('temp_directory')").fetchone()
     assert row is not None
     limit, folder = row
     if folder == ".tmp":  # a database in memory would spill to the working directory
         spill = os.path.join(tempfile.gettempdir(), f"rtrace_{os.getpid()}_{uuid.uuid4().hex[:8]}")
         con.execute("SET temp_directory = ?", [spill])
-    if _bytes(limit) <= _LIMIT:
+    if _bytes(limit) <= most:
         yield
         return
-    con.execute("SET memory_limit = ?", [f"{_LIMIT} bytes"])
+    con.execute("SET memory_limit = ?", [f"{most} bytes"])
     try:
         yield
     finally:

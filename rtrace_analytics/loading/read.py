@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-CHUNK = 64 * 2**20  # bytes of text read at a time; a longer line is read whole
-ROW_GROUP = 122_880  # lines: a chunk holds a multiple of them where it can, as DuckDB's tables are made of such groups
+CHUNK = 48 * 2**20  # bytes of text read at a time; a longer line is read whole
+ROW_GROUP = 122_880  # lines: DuckDB's tables are made of such groups, each written by one thread
+_PAIR = 2 * ROW_GROUP  # a chunk holds whole pairs of them where it can
 BLOCK = 64 * 2**10  # bytes of text that one hash stands for
 _PIECE = 4096  # of compressed bytes at a time
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -192,8 +193,8 @@ def chunks(text: Text, offset: int, size: int = CHUNK) -> Iterator[Chunk]:
         last = n < size
         starts = line_starts(have)
         lines = len(starts) - 1
-        if not last and lines > ROW_GROUP:
-            starts = starts[: lines - lines % ROW_GROUP + 1]
+        if not last and lines > _PAIR:
+            starts = starts[: lines - lines % _PAIR + 1]
         cut = len(have) if last else int(starts[-1])
         yield Chunk(have[:cut], starts, at, before, last, hashes, text.damage if last else None)
         if last:
