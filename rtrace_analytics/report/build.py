@@ -77,7 +77,7 @@ def _page(traces: Traces, experiment: str | Sequence[str] | None) -> tuple[str, 
     told = [row for row in rows["restart_reports"] if row["verdict"] != "counted"]
     labels: dict[str, list[str]] = {}
     for row in rows["labels"]:
-        labels.setdefault(row["experiment"], []).append(f"{row['key']} = {row['value']}")
+        labels.setdefault(row["experiment"], []).append(clean(f"{row['key']} = {row['value']}"))
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
