@@ -262,7 +262,7 @@ WITH runs AS (
     LEFT JOIN (SELECT run_no, count(*) AS dispatches, count(*) FILTER (end_kind <> 'superseded' AND NOT by_group) AS ends,
                       bool_or(end_seq < seq) AS is_backward
                FROM _tries GROUP BY run_no) s USING (run_no)
-    WHERE r.dispatches <> coalesce(s.dispatches, 0) OR r.ends <> coalesce(s.ends, 0) OR s.is_backward
+    WHERE r.dispatches <> coalesce(s.dispatches, 0) OR r.ends <> coalesce(s.ends, 0) OR s.is_backward OR r.nameless_lines > 0
 )
 SELECT DISTINCT run_no, group_key, generation_index
 FROM (SELECT run_no, group_key, generation_index
