@@ -110,6 +110,7 @@ def place(tmp_path_factory):
         ("explain --db db --restore b2 --limit -1", "-1 is not in the range"),
         ("whatif --db db --interval -1", "interval -1.0 must be a positive number"),
         ("whatif --db db --interval nan", "interval nan"),
+        ("whatif --db db --interval 1e-300", "interval 1e-300 s: give 1e-06 s or more"),
         ("whatif --db db --interval 10 --stops inf", "stop inf"),
         ("whatif --db db --interval 10 --publish-lag nan", "publish lag nan"),
         ("fleet pr --out new --memory lots", "memory 'lots' is not a size: give one like 2GB"),

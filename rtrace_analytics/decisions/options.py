@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import duckdb
 
 GRANULARITIES = ("sibling", "prompt_group")
+_SHORTEST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ def intervals_of(intervals: Sequence[float], longest: float, name: str) -> list[
     if not wanted:
         raise InputError("no interval: give at least one, in seconds")
     for value in wanted:
+        if value < _SHORTEST:
+            raise InputError(f"interval {value:g} s: give {_SHORTEST:g} s or more, less than clocks tell")
         if value > longest:
             raise InputError(
                 f"interval {value:g} s is longer than experiment {name!r}, {longest:g} s: give a shorter one"

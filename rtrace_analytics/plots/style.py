@@ -162,16 +162,18 @@ def line_look(kind: str) -> dict[str, Any]:
 
 def legend_below(ax: "Axes", handles: Iterable[Any], *, columns: int = 3, under: float = 0.55) -> None:
     """The legend `under` inches below the axes, off the data."""
-    from matplotlib.transforms import ScaledTranslation
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
     found = list(handles)
     if not found:
         return
-    place = ax.transAxes + ScaledTranslation(0, -under, ax.figure.dpi_scale_trans)
+    alone = len(ax.figure.axes) == 1  # then from the figure's left: beside long names of rows it would not fit
+    across = blended_transform_factory(ax.figure.transFigure, ax.transAxes) if alone else ax.transAxes
+    place = across + ScaledTranslation(0, -under, ax.figure.dpi_scale_trans)
     ax.legend(
         handles=found,
         loc="upper left",
-        bbox_to_anchor=(0, 0),
+        bbox_to_anchor=(0.01 if alone else 0, 0),
         bbox_transform=place,
         borderaxespad=0,
         ncols=min(columns, len(found)),
