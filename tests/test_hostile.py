@@ -345,3 +345,12 @@ def test_names_in_what_if_compare_and_a_mix(traces, db):
         wanted = {f"{source}/{name}" for source in (NAMES["sql"], NAMES["quotes"]) for name in NAMES.values()}
         assert set(mixed.cut_time_waste()["experiment"]) == wanted
         assert set(mixed.cut_time_waste()["thrown_away_s"]) == {28}
+
+
+@pytest.mark.parametrize("far", [1e300, 1.7e308])
+def test_clocks_that_cannot_be_right_are_not_replayed(tmp_path, far):
+    lines = [json.loads(line) for line in EXAMPLE.read_text().splitlines()]
+    lines[3]["t"], lines[4]["t"] = far, -far
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(rta.InputError, match="clocks that cannot be right"):
+        rta.load(tmp_path, experiment="x").whatif_interval([10.0])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+LONGEST = 1e12  # wall-seconds of an experiment: 30,000 years
 MOMENTS = 100_000  # evenly spaced stops from which p50 and p95 are taken
 COLUMNS = (
     *("experiment", "granularity", "cadence", "interval_s", "publish_lag_s", "stops", "lost_s_per_stop"),
@@ -77,6 +78,8 @@ def whatif_interval(
     longest = max((line.length_s for line in lines), default=0.0)
     if longest <= 0:
         raise InputError(f"experiment {name!r} has no time in it: nothing to replay")
+    if not longest < LONGEST:
+        raise InputError(f"experiment {name!r} lasts {longest:g} s: no replay of clocks that cannot be right")
     wanted = options.intervals_of(intervals, longest, name)
     lag = options.lag_of(con, name, publish_lag_s)
     at = options.stops_of(stops, lines, name)
