@@ -302,14 +302,17 @@ class _Experiment:
         reason = next((line.reason for line in lines if line.key == span.line.key), "restart")
         return reason if reason != "restart" and self.running(span, self.history(restore.run)) else None
 
+    def brought_back(self, span: Span, restore: Restore) -> bool:
+        afterwards = [self.history(run) for run, other in self.restores.items() if other.order > restore.order]
+        return span.sealed and any(restore.run not in chain and within(span.end, chain) for chain in afterwards)
+
     def lost_how(self, span: Span, restore: Restore) -> str | None:
         """Return which of (a) to (f) loses the span to a restore with a known cut, the first that does."""
         line, r, history = span.line, restore.run, self.history(restore.run)
         if line.run == r or (span.end and not span.sealed) or self.went_on(line.run, restore):
             return None
-        afterwards = [self.history(run) for run, other in self.restores.items() if other.order > restore.order]
-        if span.sealed and any(r not in chain and within(span.end, chain) for chain in afterwards):
-            return None  # brought back
+        if self.brought_back(span, restore):
+            return None
         if line.key in restore.reports and self.latest_dispatch(line.key, history) is span:
             return "reported"
         before = self.before_redispatch(r, line.sibling)
@@ -341,7 +344,7 @@ class _Experiment:
             latest = {span.line.key: span for span in elsewhere if span.line.key in restore.reports}
             for span in latest.values():
                 free = span.fate is None and (span.end is None or span.sealed)
-                if free and not self.went_on(span.line.run, restore):
+                if free and not self.went_on(span.line.run, restore) and not self.brought_back(span, restore):
                     span.fate, span.lost_to, span.how = "restart", restore, "reported"
         for span in [span for span in self.spans if span.fate is None]:
             seals = self.seals(span)
