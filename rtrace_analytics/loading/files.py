@@ -65,12 +65,10 @@ def known_files(con: "duckdb.DuckDBPyConnection") -> list[TraceFile]:
 
 def save_files(con: "duckdb.DuckDBPyConnection", files: Sequence[TraceFile]) -> None:
     """Write rows of `trace_files` anew, all in two statements."""
-    import pyarrow as pa
-
     con.execute("DELETE FROM trace_files WHERE list_contains(?::INTEGER[], file_id)", [[f.file_id for f in files]])
-    con.register("_saved_files", pa.table({name: [getattr(f, name) for f in files] for name in COLUMNS}))
-    con.execute(f"INSERT INTO trace_files({', '.join(COLUMNS)}) SELECT * FROM _saved_files")
-    con.unregister("_saved_files")
+    columns = ", ".join(f"unnest(?::{'BIGINT' if 'int' in str(f.type) else 'VARCHAR'}[])" for f in fields(TraceFile))
+    values = [[getattr(f, name) for f in files] for name in COLUMNS]
+    con.execute(f"INSERT INTO trace_files({', '.join(COLUMNS)}) SELECT {columns}", values)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rtrace_analytics import database
 from rtrace_analytics.events import FIELDS
-from rtrace_analytics.loading.lines import LINES, Job, Part, batches
+from rtrace_analytics.loading.lines import LINES, Job, Part, batches, column
 from rtrace_analytics.loading.read import BLOCK, block_hashes
 from rtrace_analytics.loading.salvage import Pieces, take_apart
 
@@ -45,7 +45,7 @@ class _Slot:
     """
 
     def __init__(self, schema: pa.Schema) -> None:
-        self.table = schema.empty_table()
+        self.table = pa.Table.from_batches([], schema)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.table.__arrow_c_stream__(requested_schema)
@@ -156,7 +156,7 @@ class Intake:
         left: list[pa.Table] = []
         for part in parts:
             lines = np.sort(found["line"][found["file_id"] == part.job.file.file_id])
-            left.append(part.table.take(pa.array(lines - part.first_line)))
+            left.append(part.table.take(column(lines - part.first_line)))
             part.job.way = "odd" if 2 * len(lines) > part.lines else "read"
         return left
 
@@ -209,7 +209,8 @@ class Intake:
             sizes = np.append(sizes, np.int32(rest))
         ids = np.full(len(hashes), file.file_id, np.int32)
         blocks = np.arange(part.base, part.base + len(hashes))
-        self._blocks.append(pa.Table.from_arrays([ids, blocks, sizes, hashes], schema=_SLOTS["_hashes"]))
+        columns = map(column, (ids, blocks, sizes, hashes))
+        self._blocks.append(pa.Table.from_arrays(list(columns), schema=_SLOTS["_hashes"]))
         if chunk.damage:
             part.job.report.warnings.append(chunk.damage)
             file.warnings = chunk.damage
@@ -237,5 +238,7 @@ class Intake:
 
 
 def _places(parts: list[Part]) -> pa.Table:
-    columns = zip(*((part.job.file.file_id, part.first_line, part.chunk.offset) for part in parts), strict=True)
-    return pa.Table.from_arrays(list(map(list, columns)), schema=_PARTS)
+    ids = np.array([part.job.file.file_id for part in parts], np.int32)
+    lines = np.array([part.first_line for part in parts], np.int64)
+    places = np.array([part.chunk.offset for part in parts], np.int64)
+    return pa.Table.from_arrays([column(ids), column(lines), column(places)], schema=_PARTS)

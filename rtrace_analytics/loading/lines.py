@@ -3,6 +3,7 @@
 import codecs
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -123,15 +124,22 @@ def _table(file: TraceFile, chunk: Chunk, first: int) -> tuple[pa.Table, tuple[i
         valid = pa.py_buffer(np.packbits(flags, bitorder="little"))
     elif not _count(data, "[") and not _count(data, "\\") and (data[starts[:-1]] == ord("{")).all():
         counts = (_count(data, ":"), _count(data, '"'), _count(data, ","))
+    name = file.experiment.encode()
+    names = pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, len(name)], np.int32)), pa.py_buffer(name))
     arrays = [
-        pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int8)), [file.experiment]),
-        np.full(n, file.file_id, np.int32),
-        np.arange(first, first + n),
-        starts[:-1] + chunk.offset,
+        pa.DictionaryArray.from_arrays(column(np.zeros(n, np.int8)), names),
+        column(np.full(n, file.file_id, np.int32)),
+        column(np.arange(first, first + n)),
+        column(starts[:-1] + chunk.offset),
         pa.LargeStringArray.from_buffers(n, pa.py_buffer(starts), pa.py_buffer(data), valid),
     ]
     table = pa.Table.from_arrays(arrays, schema=LINES)
     return pa.Table.from_batches(table.to_batches(max_chunksize=ROW_GROUP), schema=LINES), counts
+
+
+def column(values: NDArray[Any]) -> pa.Array:
+    """Numbers as an Arrow array, not copied. `pa.array` would import pandas, which takes longer than a small load."""
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
 
 
 def _count(data: Bytes, character: str) -> int:
