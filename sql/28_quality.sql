@@ -99,7 +99,9 @@ SELECT experiment, 'lost_in_silence', count(*), 'run ' || lost_by_run || ' never
 FROM attempt_spans WHERE lost_how IN ('silent', 'dropped') GROUP BY experiment, lost_by_run
 UNION ALL
 SELECT r.experiment, 'no_snapshot_in_run', 1,
-       'run ' || r.run || ' dispatched for ' || round(r.last_t - r.first_dispatch_t)::BIGINT || ' s and published none'
+       'run ' || r.run || ' dispatched for '
+           || coalesce(TRY_CAST(r.last_t - r.first_dispatch_t AS BIGINT)::VARCHAR, (r.last_t - r.first_dispatch_t)::VARCHAR)
+           || ' s and published none'
 FROM _runs r LEFT JOIN gaps g ON g.experiment = r.experiment
 WHERE r.publications = 0 AND r.last_t - r.first_dispatch_t > coalesce(3 * g.usual_s, 600)
 UNION ALL

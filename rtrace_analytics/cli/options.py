@@ -1,6 +1,7 @@
 """What several commands share: their options, and how they open the database."""
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,13 +86,21 @@ def pairs(what: str, given: Sequence[str], shape: str) -> dict[str, str]:
 
 @contextmanager
 def to_load(path: str | None) -> Iterator[Traces]:
-    """Traces to load into, of a database file or in memory; a file made here goes again where the load fails."""
-    there = path is None or Path(path).exists()
+    """Traces to load into, of a database file, for a while where `path` is None; a file made here goes again where the
+    load fails.
+
+    A file holds a large trace in a third of the room that it takes in memory.
+    """
+    if path is None:
+        with tempfile.TemporaryDirectory(prefix="rtrace_") as folder, connect(Path(folder) / "traces.duckdb") as traces:
+            yield traces
+        return
+    there = Path(path).exists()
     try:
-        with Traces(database.connect()) if path is None else connect(path) as traces:
+        with connect(path) as traces:
             yield traces
     except Exception:
-        if path is not None and not there:
+        if not there:
             Path(path).unlink(missing_ok=True)
         raise
 

@@ -30,7 +30,7 @@ _MOST = 50  # runs and restores of an experiment told one by one
 def command(paths: tuple[str, ...], db: str | None, strict: bool, form: str, **how: Any) -> None:
     """Print what each restore threw away, and where all rollout time went.
 
-    Traces of PATH... (files, folders, globs) are loaded into memory, or with --db into that file; without PATH the
+    Traces of PATH... (files, folders, globs) are loaded, with --db into that file; without PATH the
     experiments of the file are told, or the one named by --experiment.
     """
     if not paths and db is None:

@@ -45,6 +45,7 @@ BUSY = [attempt(10, "a", "dispatched", 0), published(43, "a", 4, 40)]
         ),
         ([*BUSY, restore(60, "b"), attempt(61, "b", "dispatched", 0, prompt="8")], "lost_in_silence", 1),
         ([attempt(1, "a", "dispatched", 0), attempt(700, "a", "sealed", 0)], "no_snapshot_in_run", 1),
+        ([attempt(1, "a", "dispatched", 0), attempt(1e300, "a", "sealed", 0)], "no_snapshot_in_run", 1),
         ([*BUSY], "open_at_end", 1),
     ],
 )
