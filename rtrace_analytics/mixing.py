@@ -23,7 +23,9 @@ class MixedTraces(Traces):
 
 
 def mix(sources: Mapping[str, Source], *, prefix: bool = False) -> Traces:
-    """Read several databases as one: all methods, pictures and comparisons over all their experiments.
+    """Read several databases as one: views, pictures, comparisons and exports over all their experiments.
+
+    Only what goes back to the lines (`explain`, `whatif_interval`, `advice`) is asked of the databases themselves.
 
     A database file is read where it lies, nothing is copied; it stays open for reading until the mix is closed. Traces
     in memory are copied as they are now. Every experiment bears the label `source`: the name its database has here

@@ -137,7 +137,7 @@ class Traces:
 
     @property
     def plot(self) -> "Pictures":
-        """The pictures: `traces.plot.timeline()`, `waste`, `fates`, `in_flight`, `durations`, `lineage`, `compare`."""
+        """Pictures: `plot.timeline()`, `waste`, `fates`, `in_flight`, `durations`, `lineage`, `compare`, `whatif`."""
         from rtrace_analytics.plots import Pictures
 
         return Pictures(self)

@@ -117,7 +117,8 @@ def _those(word: str, wanted: str | Sequence[str], there: Sequence[str]) -> list
 
 def check_spans(con: "duckdb.DuckDBPyConnection") -> None:
     """Raise `InputError` where only the public views are there (a mix, an export), not what they are made from."""
-    if not con.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = '_runs' LIMIT 1").fetchall():
+    there = "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() AND table_name = '_runs'"
+    if not con.execute(there).fetchall():  # a mix has the databases attached that it is made of
         raise InputError("a mix or an export has no lines to go back to: ask the database the traces were loaded into")
 
 

@@ -176,6 +176,13 @@ def test_a_mix_only_reads_and_says_what_is_wrong(mixed, tmp_path, worlds):
     for call in (lambda: mixed.load("x"), lambda: mixed.forget("x"), lambda: mixed.label({})):
         with pytest.raises(rta.InputError, match="a mix only reads"):
             call()
+    for back in (
+        lambda: mixed.explain(prompt_id="0", experiment="every-20-0"),
+        lambda: mixed.whatif_interval([20], experiment="every-20-0"),
+        lambda: mixed.advice(experiment="every-20-0"),
+    ):
+        with pytest.raises(rta.InputError, match="a mix or an export has no lines to go back to"):
+            back()
     with pytest.raises(rta.DatabaseError, match="no database"):
         rta.mix({"a": tmp_path / "none.duckdb"})
     with pytest.raises(rta.InputError, match="nothing to mix"):

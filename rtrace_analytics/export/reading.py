@@ -1,4 +1,4 @@
-"""`open_parquet`: an export in Python, with the methods of loaded traces and no database."""
+"""`open_parquet`: an export in Python: what loaded traces show, without the database."""
 
 import glob
 from collections.abc import Mapping
@@ -45,9 +45,10 @@ class ParquetTraces(Traces):
 
 
 def open_parquet(folder: str | PathLike[str]) -> ParquetTraces:
-    """The traces of the Parquet export in `folder`: the same methods over it, without the database.
+    """The traces of the Parquet export in `folder`: the same views, pictures and comparisons, without the database.
 
-    Raises `InputError` where there is no export, or one of another schema version.
+    What goes back to the lines (`explain`, `whatif_interval`, `advice`) needs the database, and raises `InputError`.
+    So does what writes into it. Raises `InputError` where there is no export, or one of another schema version.
     """
     import duckdb
 

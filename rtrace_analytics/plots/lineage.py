@@ -24,8 +24,8 @@ def plot_lineage(
 ) -> "Axes":
     """Draw a line per run from its first to its last event, a mark per snapshot, and from what it restored to each run.
 
-    A run's line is whole as far as its work was restored or it ran to the end, and thin after that: what a later run
-    threw away. A run of a branch that was left is thin from its start. Experiments stand one below the other, each
+    A run's line is whole as far as its work was restored or it ran to the end, and dashed after that: what a later run
+    threw away. A run of a branch that was left is dashed from its start. Experiments stand one below the other, each
     from its own first event.
 
     Args:
