@@ -11,7 +11,7 @@ from rtrace_analytics.cli import options, output
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @options.form
 def command(paths: tuple[str, ...], form: str) -> None:
-    """Say what is wrong with the trace files PATH... (files, folders, globs), with examples; nothing is kept.
+    """Say what is wrong with the trace files of PATH (files, folders, globs), with examples; nothing is kept.
 
     A row per finding: quality checks, rejects, keys that stand twice in an object, warnings. Exits 1 when anything is
     wrong; that the trace goes on (an unfinished last line, open rollouts) and unknown events are not.

@@ -23,9 +23,10 @@ from rtrace_analytics.traces import Traces
 def command(
     db: str, parquet: str | None, perfetto: str | None, views: str | None, experiments: tuple[str, ...], form: str
 ) -> None:
-    """Write the views as Parquet to DIR/<view>/experiment_key=<key>/, or the spans as a trace for Perfetto.
+    """Write the views as Parquet files, or the spans as a trace for Perfetto.
 
-    Exporting again rewrites only the experiments that changed, and lets go those that are gone.
+    The files are DIR/<view>/experiment_key=<key>/data.parquet. Exporting again rewrites only the
+    experiments that changed, and lets go those that are gone.
     """
     if parquet is None and perfetto is None:
         raise InputError("nothing to export to: give --parquet DIR, --perfetto FILE or both")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @options.load
 @options.form
 def command(paths: tuple[str, ...], db: str, strict: bool, form: str, **how: Any) -> None:
-    """Load trace files PATH... (files, folders, globs) into a database, or take up what is new in them.
+    """Load the trace files of PATH (files, folders, globs) into a database, or take up what is new in them.
 
     Prints per file its new events, rejects (fragments that are no event), pending (1 while its last line is
     unfinished) and warnings; loading the same files again adds nothing.
