@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,8 @@ def connect(path: str | Path | None = None, *, read_only: bool = False) -> "duck
     import duckdb
 
     where = ":memory:" if path is None else str(path)
+    if path is not None:
+        _check_file(where)
     config: dict[str, Any] = {} if path is None or read_only else {"storage_compatibility_version": _STORAGE}
     if path is not None and not read_only and not Path(path).absolute().parent.is_dir():
         raise DatabaseError(f"no folder {str(Path(path).absolute().parent)!r} for the database: make it first")
@@ -71,6 +74,19 @@ def connect(path: str | Path | None = None, *, read_only: bool = False) -> "duck
         con.close()
         raise
     return con
+
+
+def _check_file(where: str) -> None:
+    """What is surely no database, before DuckDB waits for it or takes it for a file of another kind."""
+    if any("\ud800" <= letter <= "\udfff" for letter in where):
+        raise DatabaseError(f"the name {where!r} is not UTF-8: name another file")
+    file = Path(where)
+    if file.exists() and not file.is_dir():
+        if not file.is_file():
+            raise DatabaseError(f"{where!r} is a device or pipe: name a file")
+        with suppress(OSError), open(file, "rb") as data:  # DuckDB says why it cannot be read
+            if data.read(12)[8:] != b"DUCK":
+                raise DatabaseError(f"{where!r} is not a DuckDB database: name another file, or a new one")
 
 
 def _why_not_open(where: str, error: str) -> str:

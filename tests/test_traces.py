@@ -209,7 +209,7 @@ def test_sql_over_a_file_only_reads(file):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda p: p.write_text("hello, not a database\n" * 200), "is not a DuckDB database that can be opened here"),
+        (lambda p: p.write_text("hello, not a database\n" * 200), "is not a DuckDB database: name another file"),
         (lambda p: duckdb.connect(p).execute("CREATE TABLE x(i INT)").close(), "but not of rtrace: name another file"),
         (lambda p: p.mkdir(), "traces.duckdb"),
     ],

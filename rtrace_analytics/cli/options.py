@@ -1,6 +1,5 @@
 """What several commands share: their options, and how they open the database."""
 
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -40,19 +39,8 @@ class Place(click.Path):
 def db(*, required: bool = True) -> Callable[[Any], Any]:
     """The option --db, the same in every command."""
     return click.option(
-        "--db", type=Place(), callback=_database_file, required=required, metavar="FILE", help="The database file."
+        "--db", type=Place(), required=required, metavar="FILE", help="The database file."
     )
-
-
-def _database_file(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
-    """What is surely no database, before DuckDB waits for it, takes it for another format, or for the folder."""
-    if path is not None and os.path.exists(path) and not os.path.isdir(path):
-        if not os.path.isfile(path):
-            raise InputError(f"--db {path!r} is a device or pipe: name a file")
-        with open(path, "rb") as file:
-            if file.read(12)[8:] != b"DUCK":
-                raise InputError(f"--db {path!r} is not a DuckDB database: name another file, or a new one")
-    return path
 
 
 def load(command: Callable[..., Any]) -> Any:

@@ -43,10 +43,18 @@ def find(
         for file in files:
             absolute = os.path.abspath(file)
             found[absolute] = found.get(absolute, False) or named
+    for path in found:
+        must_be_text("the name", path)
     return [
         Found(path, _experiment(path, experiment, pattern), named, experiment is not None or pattern is not None)
         for path, named in sorted(found.items())
     ]
+
+
+def must_be_text(what: str, value: str) -> None:
+    """Raises `InputError` for bytes in the disguise of text, as Python reads names that are not UTF-8."""
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise InputError(f"{what} {value!r} is not UTF-8: rename it")
 
 
 def default_experiment(path: str) -> str:
@@ -82,8 +90,10 @@ def _files(path: str) -> tuple[Sequence[str], bool]:
 def _pattern(experiment: str | None, experiment_from: str | None) -> re.Pattern[str] | None:
     if experiment is not None and experiment_from is not None:
         raise InputError("both an experiment and a pattern for it are given: give one of them")
-    if experiment is not None and not experiment:
-        raise InputError("the experiment name is empty: give it a name")
+    if experiment is not None:
+        must_be_text("the experiment name", experiment)
+        if not experiment:
+            raise InputError("the experiment name is empty: give it a name")
     if experiment_from is None:
         return None
     try:

@@ -3,12 +3,14 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics import database
-from rtrace_analytics.errors import DatabaseError
+from rtrace_analytics.errors import DatabaseError, InputError
+from rtrace_analytics.events import EVENTS
 from rtrace_analytics.loading.files import save_files
-from rtrace_analytics.loading.find import find
+from rtrace_analytics.loading.find import find, must_be_text
 from rtrace_analytics.loading.intake import Intake
 from rtrace_analytics.loading.memory import DERIVING, INTAKE, small_memory
 from rtrace_analytics.loading.order import keep_order
@@ -19,6 +21,7 @@ from rtrace_analytics.loading.report import LoadReport
 if TYPE_CHECKING:
     import duckdb
 
+_EVENTS = [event.name for event in EVENTS]
 _PORTION = 8_000_000  # events that are derived together, where they are of several experiments
 
 
@@ -64,19 +67,19 @@ def load_with(
 ) -> LoadReport:
     """`load`; `careful`: all lines with more than known fields are taken apart, so that no doubled key is missed."""
     found = find(paths, experiment, experiment_from)
-    with _transaction(con):
-        with small_memory(con, INTAKE):
-            plan = Plan(con, found)
-            _keep_options(con, plan.experiments, labels or {}, rename or {})
-            with Progress(plan.bytes_ahead(), progress) as bar:
-                intake = Intake(con, bar.advance, careful=careful)
-                intake.take(plan.jobs)
-                plan.take_copies(intake)
-                intake.close()
-            touched = plan.touched | _finish(con, plan) | _rename(con, plan.experiments)
-        with small_memory(con, DERIVING):
-            for portion in _portions(con, touched):
-                database.derive(con, portion)
+    with small_memory(con) as hold, _transaction(con):
+        hold(INTAKE)
+        plan = Plan(con, found)
+        _keep_options(con, plan.experiments, labels or {}, rename or {})
+        with Progress(plan.bytes_ahead(), progress) as bar:
+            intake = Intake(con, bar.advance, careful=careful)
+            intake.take(plan.jobs)
+            plan.take_copies(intake)
+            intake.close()
+        touched = plan.touched | _finish(con, plan) | _rename(con, plan.experiments)
+        hold(DERIVING)
+        for portion in _portions(con, touched):
+            database.derive(con, portion)
     return plan.report
 
 
@@ -130,12 +133,20 @@ def _roll_back(con: "duckdb.DuckDBPyConnection") -> None:
 
     with suppress(duckdb.Error):  # rolled back already, or the connection is done for
         con.execute("ROLLBACK")
+        con.execute("RESET disabled_optimizers")  # in case a step that sets it did not come to its end
 
 
 def _keep_options(
     con: "duckdb.DuckDBPyConnection", experiments: set[str], labels: Mapping[str, Any], rename: Mapping[str, str]
 ) -> None:
     """Keep labels and renames for these experiments."""
+    for text in (*labels, *map(str, labels.values()), *rename):
+        must_be_text("the label or event", text)
+    for given, name in rename.items():
+        if name not in _EVENTS:
+            near = get_close_matches(name, _EVENTS, 1)
+            ours = f"{near[0]!r}?" if near else ", ".join(_EVENTS)
+            raise InputError(f"{given!r} cannot be renamed to {name!r}, which is no event of ours: {ours}")
     for experiment in sorted(experiments):
         for key, value in labels.items():
             con.execute("INSERT OR REPLACE INTO labels VALUES (?, ?, ?)", [experiment, key, str(value)])

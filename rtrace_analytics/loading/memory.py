@@ -4,7 +4,7 @@ import os
 import re
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -17,20 +17,23 @@ _UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
 @contextmanager
-def small_memory(con: "duckdb.DuckDBPyConnection", most: int) -> Iterator[None]:
-    """Hold DuckDB to `most` bytes meanwhile (less where the connection was given less), with a place to spill to."""
+def small_memory(con: "duckdb.DuckDBPyConnection") -> Iterator[Callable[[int], None]]:
+    """Hold DuckDB to little memory, with a place to spill to: call what is given with the bytes (never more than the
+    connection was given). It ends outside of a transaction, so that what it changed can be undone.
+    """
     row = con.execute("SELECT current_setting('memory_limit'), current_setting('temp_directory')").fetchone()
     assert row is not None
     limit, folder = row
     if folder == ".tmp":  # a database in memory would spill to the working directory
         spill = os.path.join(tempfile.gettempdir(), f"rtrace_{os.getpid()}_{uuid.uuid4().hex[:8]}")
         con.execute("SET temp_directory = ?", [spill])
-    if _bytes(limit) <= most:
-        yield
-        return
-    con.execute("SET memory_limit = ?", [f"{most} bytes"])
+
+    def hold(most: int) -> None:
+        if most < _bytes(limit):
+            con.execute("SET memory_limit = ?", [f"{most} bytes"])
+
     try:
-        yield
+        yield hold
     finally:
         con.execute("SET memory_limit = ?", [limit])
 
