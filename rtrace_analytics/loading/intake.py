@@ -209,8 +209,8 @@ class Intake:
             sizes = np.append(sizes, np.int32(rest))
         ids = np.full(len(hashes), file.file_id, np.int32)
         blocks = np.arange(part.base, part.base + len(hashes))
-        columns = map(column, (ids, blocks, sizes, hashes))
-        self._blocks.append(pa.Table.from_arrays(list(columns), schema=_SLOTS["_hashes"]))
+        columns = [column(ids), column(blocks), column(sizes), column(hashes)]
+        self._blocks.append(pa.Table.from_arrays(columns, schema=_SLOTS["_hashes"]))
         if chunk.damage:
             part.job.report.warnings.append(chunk.damage)
             file.warnings = chunk.damage
