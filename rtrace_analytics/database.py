@@ -11,8 +11,9 @@ from rtrace_analytics.errors import DatabaseError
 if TYPE_CHECKING:
     import duckdb
 
-FORMAT = 1
+FORMAT = 2
 _STORAGE = "v1.5.0"  # what the duckdb command line that people can install opens
+_PORTION = 8_000_000  # events of runs whose fates are derived together, where they are of several families
 _STEP = re.compile(r"^-- step: (\w+)$", re.M)
 
 
@@ -123,8 +124,26 @@ def derive(con: "duckdb.DuckDBPyConnection", experiments: Sequence[str]) -> None
     """Build the derived tables of these experiments anew from `events`; the caller holds the transaction."""
     con.execute("DELETE FROM _touched")
     con.execute("INSERT INTO _touched SELECT unnest(?::VARCHAR[])", [list(experiments)])
-    for name, text in steps("load.sql").items():
-        if name.startswith("derive"):
-            for statement in con.extract_statements(text):
-                run_statement(con, statement.query, f"load.sql, step {name}")
+    for step in ("derive_clear", "derive_lines", "derive_spans", "derive_lineage"):
+        _run_step(con, step)
+    for portion in _portions(con):
+        con.execute("DELETE FROM _portion")
+        con.execute("INSERT INTO _portion SELECT run_no FROM _families_now WHERE root_no BETWEEN ? AND ?", portion)
+        _run_step(con, "derive_fates")
+    con.execute("DELETE FROM _portion")
     con.execute("DELETE FROM _touched")
+
+
+def _run_step(con: "duckdb.DuckDBPyConnection", step: str) -> None:
+    for statement in con.extract_statements(steps("load.sql")[step]):
+        run_statement(con, statement.query, f"load.sql, step {step}")
+
+
+def _portions(con: "duckdb.DuckDBPyConnection") -> list[tuple[int, int]]:
+    """Families of runs whose fates are derived together: first and last of the runs they come from."""
+    query = """
+        SELECT min(root_no), max(root_no)
+        FROM (SELECT root_no, (sum(events) OVER (ORDER BY root_no) - events) // ? AS portion
+              FROM (SELECT root_no, sum(events) AS events FROM _families_now GROUP BY root_no))
+        GROUP BY portion ORDER BY portion"""
+    return con.execute(query, [_PORTION]).fetchall()

@@ -66,3 +66,6 @@ COMMENT ON COLUMN labels.value IS 'the label, as text';
 
 CREATE TABLE IF NOT EXISTS _touched(experiment VARCHAR);
 COMMENT ON TABLE _touched IS 'experiments whose derived tables are being built anew; empty between loads';
+
+CREATE TABLE IF NOT EXISTS _portion(run_no INTEGER);
+COMMENT ON TABLE _portion IS 'of these the runs whose fates are being derived: whole families, so many as the memory holds';

@@ -223,3 +223,17 @@ WITH RECURSIVE chain AS (
     WHERE r.parent_no IS NOT NULL AND (r.restore_t, r.run) < (c.t, c.run)
 )
 SELECT experiment, run, run_no, ancestor, ancestor_no, upto, depth FROM chain;
+
+-- _matched_reports: one row per report of a restore with a known cut that has a dispatch in its history: the latest.
+CREATE TABLE IF NOT EXISTS _matched_reports(run_no INTEGER, first_seq BIGINT, span_no INTEGER, span_seq BIGINT, start_t DOUBLE);
+
+CREATE OR REPLACE VIEW _matched_reports_now AS
+SELECT r.run_no, r.first_seq, r.span_no, r.span_seq, r.start_t
+FROM _report_spans r JOIN _touched_runs USING (run_no)
+JOIN _history h ON h.run_no = r.run_no AND h.ancestor_no = r.span_no AND r.start_t <= h.upto
+QUALIFY row_number() OVER (PARTITION BY r.run_no, r.first_seq ORDER BY h.depth, r.span_seq DESC) = 1;
+
+-- _families_now: one row per run: the run its family of restores comes from (itself, where it has none).
+CREATE OR REPLACE VIEW _families_now AS
+SELECT r.run_no, r.events, coalesce(h.root_no, r.run_no) AS root_no
+FROM _touched_runs r LEFT JOIN (SELECT run_no, arg_max(ancestor_no, depth) AS root_no FROM _history GROUP BY run_no) h USING (run_no);

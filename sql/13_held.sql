@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS _held_groups(experiment_no INTEGER, group_key VARCHAR
 -- _around: spans at the end of each ancestor's part of a history, by what their own run says up to there.
 CREATE OR REPLACE VIEW _around AS
 WITH limits AS (
-    SELECT DISTINCT ancestor_no, upto FROM _history WHERE experiment IN (SELECT experiment FROM _touched)
+    SELECT DISTINCT ancestor_no, upto FROM _history SEMI JOIN _portion USING (run_no)
 )
 SELECT l.ancestor_no, l.upto, s.seq, s.next_seq, s.group_key, s.generation_index, s.attempt,
        s.end_kind IS NULL OR s.end_t > l.upto AS running
@@ -20,10 +20,11 @@ WITH groups AS (
     SELECT r.experiment_no, a.group_key FROM _around a JOIN _runs r ON r.run_no = a.ancestor_no
     UNION
     SELECT r.experiment_no, d.group_key
-    FROM _rare d JOIN _runs r USING (run_no) SEMI JOIN _restores t USING (run_no)
-    WHERE d.event = 'group_discarded' AND d.group_key IS NOT NULL AND r.experiment IN (SELECT experiment FROM _touched)
+    FROM _rare d JOIN _runs r USING (run_no) SEMI JOIN _restores t USING (run_no) SEMI JOIN _portion USING (run_no)
+    WHERE d.event = 'group_discarded' AND d.group_key IS NOT NULL
 )
-SELECT experiment_no, group_key, coalesce((SELECT max(group_no) FROM _held_groups), 0) + row_number() OVER () FROM groups;
+SELECT experiment_no, group_key, coalesce((SELECT max(group_no) FROM _held_groups), 0) + row_number() OVER ()
+FROM groups ANTI JOIN _held_groups USING (experiment_no, group_key);
 
 -- _held_lines: of those groups, the dispatches of runs that restored, and _words; _held_group_lines: every line about
 -- the group.
@@ -38,14 +39,14 @@ FROM (SELECT run_no, seq, start_t AS t, 'attempt_dispatched' AS event, group_key
       FROM _tries SEMI JOIN _restores USING (run_no)
       UNION ALL
       FROM _words) l
-JOIN _touched_runs r USING (run_no)
+JOIN _runs r USING (run_no) SEMI JOIN _portion USING (run_no)
 JOIN _held_groups g ON g.experiment_no = r.experiment_no AND g.group_key = l.group_key;
 
 CREATE OR REPLACE VIEW _held_group_lines_now AS
 SELECT l.run_no, l.seq, l.t, l.event, g.group_no
-FROM _rare l JOIN _runs r USING (run_no)
+FROM _rare l JOIN _runs r USING (run_no) SEMI JOIN _portion USING (run_no)
 JOIN _held_groups g ON g.experiment_no = r.experiment_no AND g.group_key = l.group_key
-WHERE starts_with(l.event, 'group_') AND r.experiment IN (SELECT experiment FROM _touched);
+WHERE starts_with(l.event, 'group_');
 
 -- _held: one row per restore and span that its snapshot held.
 CREATE TABLE IF NOT EXISTS _held(
@@ -59,7 +60,7 @@ CREATE OR REPLACE VIEW _held_now AS
 WITH spans AS MATERIALIZED (
     SELECT h.run_no, h.depth, h.upto, a.ancestor_no AS span_no, a.seq AS span_seq, a.next_seq, a.group_key, g.group_no,
            a.generation_index, a.attempt, a.running
-    FROM _history h
+    FROM _history h SEMI JOIN _portion USING (run_no)
     JOIN _around a ON a.ancestor_no = h.ancestor_no AND a.upto = h.upto
     JOIN _runs r ON r.run_no = h.ancestor_no
     JOIN _held_groups g ON g.experiment_no = r.experiment_no AND g.group_key = a.group_key

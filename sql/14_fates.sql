@@ -13,7 +13,7 @@ WITH again AS (
     FROM _held_lines WHERE event = 'attempt_dispatched' GROUP BY run_no, group_no, generation_index
 ), held AS MATERIALIZED (
     SELECT h.*, a.again_seq
-    FROM _held h JOIN _touched_runs USING (run_no)
+    FROM _held h SEMI JOIN _portion USING (run_no)
     LEFT JOIN again a ON a.run_no = h.run_no AND a.group_no = h.group_no
         AND a.generation_index IS NOT DISTINCT FROM h.generation_index
 ), words AS (
@@ -37,15 +37,9 @@ SELECT h.run_no, h.span_no, h.span_seq, h.group_no, h.running, h.sealed, h.again
        least(w.seal_seq, CASE WHEN h.again_seq IS NULL OR g.group_sealed_seq < h.again_seq THEN g.group_sealed_seq END) AS seal_seq
 FROM held h LEFT JOIN words w USING (run_no, span_no, span_seq) LEFT JOIN groups g USING (run_no, group_no);
 
--- _matched_reports: one row per report of a restore with a known cut that has a dispatch in its history: the latest.
-CREATE OR REPLACE VIEW _matched_reports AS
-SELECT r.run_no, r.first_seq, r.span_no, r.span_seq, r.start_t
-FROM _report_spans r JOIN _history h ON h.run_no = r.run_no AND h.ancestor_no = r.span_no AND r.start_t <= h.upto
-QUALIFY row_number() OVER (PARTITION BY r.run_no, r.first_seq ORDER BY h.depth, r.span_seq DESC) = 1;
-
 -- _lost: one row per restore and way a span is lost to it, before it is settled which of them has the span.
 CREATE OR REPLACE VIEW _lost AS
-WITH restores AS (SELECT * FROM _restores WHERE experiment IN (SELECT experiment FROM _touched)),
+WITH restores AS (SELECT * FROM _restores SEMI JOIN _portion USING (run_no)),
 branches AS (  -- runs off the history, over before the restore, that descend from a run of it
     SELECT DISTINCT r.run_no, d.run_no AS branch, r.restore_t, r.run
     FROM restores r
@@ -60,7 +54,8 @@ branches AS (  -- runs off the history, over before the restore, that descend fr
          OR branch IN (SELECT ancestor_no FROM _history)
 ), mentioned_below AS (  -- groups that a run with this one in its history mentions
     SELECT DISTINCT h.ancestor_no AS run_no, l.group_no
-    FROM _history h JOIN (SELECT run_no, group_no FROM _held_lines UNION SELECT run_no, group_no FROM _held_group_lines) l
+    FROM (SELECT * FROM _history SEMI JOIN _portion USING (run_no)) h
+    JOIN (SELECT run_no, group_no FROM _held_lines UNION SELECT run_no, group_no FROM _held_group_lines) l
         USING (run_no)
 )
 SELECT m.run_no, m.span_no, m.span_seq, 1 AS letter
@@ -91,8 +86,8 @@ FROM first_branches b JOIN _tries s ON s.run_no = b.branch;
 CREATE OR REPLACE VIEW _discards AS
 WITH discards AS (
     SELECT l.run_no, l.group_no, l.seq
-    FROM _held_group_lines l JOIN _restores r USING (run_no)
-    WHERE l.event = 'group_discarded' AND r.experiment IN (SELECT experiment FROM _touched)
+    FROM _held_group_lines l SEMI JOIN _restores USING (run_no) SEMI JOIN _portion USING (run_no)
+    WHERE l.event = 'group_discarded'
 ), spans AS (
     SELECT s.run_no, s.seq, s.start_t, s.generation_index, s.end_seq, s.end_t, s.end_kind, g.group_no
     FROM _tries s JOIN _runs x USING (run_no)
@@ -135,15 +130,16 @@ WITH restores AS (  -- in their order
     FROM _restores WHERE experiment IN (SELECT experiment FROM _touched)
 ), lost AS (
     SELECT * FROM _lost
-    UNION ALL  -- reported by a restore whose cut is unknown: the latest dispatch before it
+    UNION ALL  -- reported by a restore whose cut is unknown, of any family: the latest dispatch before it
     SELECT run_no, span_no, span_seq, 7
     FROM (SELECT p.* FROM _report_spans p JOIN restores r USING (run_no)
           JOIN _runs x ON x.run_no = p.span_no
           WHERE r.parent_no IS NULL AND p.start_t <= r.restore_t
           QUALIFY row_number() OVER (PARTITION BY p.run_no, p.first_seq
                                      ORDER BY p.start_t DESC, x.first_t DESC, x.run DESC, p.span_seq DESC) = 1)
+    WHERE span_no IN (SELECT run_no FROM _portion)
 ), may_be_lost AS (  -- a run that goes on after the restoring run's first dispatch was not stopped
-    SELECT l.*, r.place, r.restore_t, s.end_kind, s.end_t
+    SELECT l.*, r.place, s.end_kind, s.end_t
     FROM lost l
     JOIN restores r USING (run_no)
     JOIN _runs x ON x.run_no = l.span_no
@@ -154,12 +150,13 @@ WITH restores AS (  -- in their order
     SELECT DISTINCT l.run_no, l.span_no, l.span_seq
     FROM may_be_lost l
     JOIN _history h ON h.ancestor_no = l.span_no AND l.end_t <= h.upto AND h.run_no <> l.run_no
-    JOIN _restores later ON later.run_no = h.run_no AND later.restore_t > l.restore_t
+    JOIN restores later ON later.run_no = h.run_no AND later.place > l.place
     ANTI JOIN _history through ON through.run_no = h.run_no AND through.ancestor_no = l.run_no
     WHERE l.end_kind = 'sealed'
 ), deeds AS (
     SELECT d.*, r.place, s.end_kind
-    FROM _deeds d JOIN restores r USING (run_no) JOIN _tries s ON s.run_no = d.span_no AND s.seq = d.span_seq
+    FROM _deeds d SEMI JOIN _portion USING (run_no) JOIN restores r USING (run_no)
+    JOIN _tries s ON s.run_no = d.span_no AND s.seq = d.span_seq
     WHERE d.running AND (d.reason IS NOT NULL OR d.seal_seq IS NOT NULL)
 ), claims AS (  -- of each restore on a span: the letter it claims it by, and its place
     SELECT span_no AS run_no, span_seq AS seq, letter, place

@@ -4,7 +4,7 @@
 -- Without Python a line that is not exactly one whole event goes to `rejects` as it is: `rtrace load` takes it apart. So
 -- does a line that read_csv cannot read, and the lines after it in its file are then numbered one too low.
 -- step: files
-INSERT OR IGNORE INTO _about VALUES ('format', '1');  -- as in database.py, so that Python opens what this makes
+INSERT OR IGNORE INTO _about VALUES ('format', '2');  -- as in database.py, so that Python opens what this makes
 INSERT INTO trace_files(file_id, path, experiment)
 SELECT row_number() OVER (ORDER BY file), file,
        coalesce(getvariable('experiment')::VARCHAR,
@@ -156,6 +156,7 @@ DELETE FROM _rare WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched U
 DELETE FROM _tries WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
 DELETE FROM _strays WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
 DELETE FROM _report_spans WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
+DELETE FROM _matched_reports WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
 DELETE FROM _held_lines WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
 DELETE FROM _held_group_lines WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
 DELETE FROM _held WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
@@ -353,6 +354,9 @@ FROM _restore_lines l LEFT JOIN taken t USING (run_no);
 DROP TABLE _candidates;
 DROP TABLE _alive;
 INSERT INTO _history SELECT * FROM _history_now;
+INSERT INTO _matched_reports SELECT * FROM _matched_reports_now;
+-- step: portion
+INSERT INTO _portion SELECT run_no FROM _touched_runs;
 -- step: derive_fates
 INSERT INTO _held_groups SELECT * FROM _held_groups_now;
 INSERT INTO _held_lines SELECT * FROM _held_lines_now;

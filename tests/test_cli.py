@@ -358,6 +358,6 @@ def test_doctor_in_ten_lines(rtrace):
     lines = out.splitlines()
     assert (code, err, len(lines)) == (0, "", 10)
     assert lines[0].startswith("rtrace 0.1.0, Python 3.")
-    assert lines[1].startswith("database format 1, SQL in ")
+    assert lines[1].startswith("database format 2, SQL in ")
     assert [line.split()[0] for line in lines[2:7]] == ["duckdb", "pyarrow", "pandas", "matplotlib", "scipy"]
     assert [line.split()[1] for line in lines[7:]] == ["notebook:", "fast:", "ray:"]
