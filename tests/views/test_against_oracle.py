@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from oracle import reckon
 from random_traces import traces
 from worlds import put, rows
@@ -16,6 +17,7 @@ SPAN = (
     *("end_kind", "end_is_bound", "fate", "lost_by_run", "lost_how", "cut_t", "thrown_away_s", "never_saved_s"),
     "never_saved_max_s",
 )
+PORTIONS = st.sampled_from([10, 8_000_000])  # events of families of runs whose fates are derived together
 REPORT = ("run", "group_key", "generation_index", "attempt", "verdict")
 
 
@@ -66,13 +68,17 @@ def _compare(con: Any, experiment: str, events: list[dict]) -> None:
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-@given(traces(), traces())
-def test_views_equal_the_oracle(con: Any, events: list[dict], others: list[dict]) -> None:
-    compare(con, events, others)
+@given(traces(), traces(), PORTIONS)
+def test_views_equal_the_oracle(con: Any, events: list[dict], others: list[dict], portion: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_PORTION", portion)
+        compare(con, events, others)
 
 
 @pytest.mark.slow
 @settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(traces(), traces())
-def test_views_equal_the_oracle_on_many_traces(con: Any, events: list[dict], others: list[dict]) -> None:
-    compare(con, events, others)
+@given(traces(), traces(), PORTIONS)
+def test_views_equal_the_oracle_on_many_traces(con: Any, events: list[dict], others: list[dict], portion: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_PORTION", portion)
+        compare(con, events, others)
