@@ -91,7 +91,7 @@ def _check_file(where: str) -> None:
 
 
 def _why_not_open(where: str, error: str) -> str:
-    if "lock" in error.lower():
+    if "set lock" in error:  # not "lock": a damaged block, a folder of that name
         holder = re.search(r"held in (.+?)(?: by user [^.]*)?\. ", error + " ")
         by = f" by {holder[1]}" if holder else " by another process"
         return f"database {where!r} is locked{by}: close it there (`traces.close()`, or end that process) and try again"

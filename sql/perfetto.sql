@@ -92,7 +92,8 @@ WITH marks AS (
     UNION ALL
     SELECT experiment, run, _us(restore_t), 'restore', snapshot_step, path FROM restores
 )
-SELECT r.pid, m.ts, m.name AS kind, m.name || coalesce(', step ' || m.step, '') AS name, m.step, m.detail
+SELECT r.pid, m.ts, m.name AS kind, m.name || coalesce(', step ' || m.step, '') AS name, m.step, m.detail,
+       row_number() OVER (ORDER BY m.ts, r.pid, m.name, m.step, m.detail) AS n
 FROM marks m JOIN _perfetto_runs r ON r.experiment = m.experiment AND r.run = m.run
 WHERE m.ts IS NOT NULL;
 
@@ -106,7 +107,9 @@ WITH so_far AS (
     UNION ALL
     SELECT experiment, _us(first_t), 0, 0 FROM _perfetto_experiments
 )
-SELECT x.pid, s.ts, s.thrown_away_s, s.never_saved_s FROM so_far s JOIN _perfetto_experiments x USING (experiment);
+SELECT x.pid, s.ts, s.thrown_away_s, s.never_saved_s,
+       row_number() OVER (ORDER BY s.ts, x.pid, s.thrown_away_s, s.never_saved_s) AS n
+FROM so_far s JOIN _perfetto_experiments x USING (experiment);
 
 -- step: windows
 -- Stretches of time that hold some 100,000 spans each, so that no more than that is ever sorted: where each begins.
@@ -128,9 +131,9 @@ WITH placed AS (
     JOIN _perfetto_tracks t ON t.pid = s.pid AND t.lane = l.lane
     WHERE s.cut_us IS NOT NULL
 ), arrows AS (
-    SELECT 's' AS ph, id, ts, id AS n, NULL AS bp FROM _perfetto_arrows
+    SELECT 's' AS ph, id, ts, id AS n, NULL AS bp, 3 AS place FROM _perfetto_arrows
     UNION ALL
-    SELECT 'f', id, next_ts, next_n, 'e' FROM _perfetto_arrows
+    SELECT 'f', id, next_ts, next_n, 'e', 4 FROM _perfetto_arrows
 )
 SELECT to_json({ph: 'X', name: fate, cat: 'attempt', ts: start_us, dur: end_us - start_us, pid: pid, tid: tid,
                 cname: CASE fate WHEN 'kept' THEN 'good' WHEN 'restart' THEN 'terrible' WHEN 'failed' THEN 'bad'
@@ -150,13 +153,13 @@ SELECT to_json({ph: 'X', name: 'never saved', cat: 'lost', ts: cut_us, dur: end_
                 cname: 'terrible', args: {seconds: never_saved_s}}), cut_us, 2, n
 FROM lost WHERE end_us > cut_us AND cut_us >= $1 AND cut_us < $2
 UNION ALL
-SELECT to_json({ph: a.ph, bp: a.bp, name: 'tried again', cat: 'retry', id: a.id, ts: a.ts, pid: s.pid, tid: t.tid}), a.ts, 3, a.id
+SELECT to_json({ph: a.ph, bp: a.bp, name: 'tried again', cat: 'retry', id: a.id, ts: a.ts, pid: s.pid, tid: t.tid}), a.ts, a.place, a.id
 FROM arrows a JOIN _perfetto_spans s ON s.n = a.n JOIN _perfetto_lanes l ON l.n = a.n
 JOIN _perfetto_tracks t ON t.pid = s.pid AND t.lane = l.lane
 WHERE a.ts >= $1 AND a.ts < $2
 UNION ALL
 SELECT to_json({ph: 'i', s: 'p', name: name, cat: 'snapshot', ts: ts, pid: m.pid, tid: t.tid,
-                args: {kind: kind, step: step, path: detail}}), ts, 5, m.pid
+                args: {kind: kind, step: step, path: detail}}), ts, 5, n
 FROM _perfetto_marks m JOIN _perfetto_tracks t ON t.pid = m.pid AND t.lane = 0
 WHERE ts >= $1 AND ts < $2
 UNION ALL
@@ -164,6 +167,6 @@ SELECT to_json({ph: 'C', name: 'rollouts in flight', ts: ts, pid: pid, args: {ru
 FROM _perfetto_counts WHERE ts >= $1 AND ts < $2
 UNION ALL
 SELECT to_json({ph: 'C', name: 'attempt-seconds lost', ts: ts, pid: pid,
-                args: {thrown_away_s: thrown_away_s, never_saved_s: never_saved_s}}), ts, 6, pid
+                args: {thrown_away_s: thrown_away_s, never_saved_s: never_saved_s}}), ts, 7, n
 FROM _perfetto_losses WHERE ts >= $1 AND ts < $2
 ORDER BY ts, place, n;

@@ -268,7 +268,7 @@ def bad(tmp_path, db):
         ("sql '' --db {db}", "one query at a time: 0 were given"),
         ("sql 'DELETE FROM events' --db {db}", "DELETE is not a query that only reads"),
         ("sql 'COPY runs TO x' --db {db}", "COPY is not a query that only reads"),
-        ("sql 'ATTACH x' --db {db}", "ATTACH is not a query that only reads"),
+        ("sql \"ATTACH 'x'\" --db {db}", "ATTACH is not a query that only reads"),
         ("sql 'SELECT CAST(run AS INT) FROM runs' --db {db}", "Conversion Error"),
         ("forget nope --db {db}", "no experiment 'nope'"),
         ("forget nope --db {tmp}/no.duckdb", "no database"),
