@@ -2,10 +2,11 @@
 
 usage: python tests/bench/bench_load.py [--events N] [--repeats N] [--growth N,N,...] [--append] [--folder DIR] [--json]
 
-A trace of the tests is copied with new ids until there are N events, in 8 files, an experiment each. Every measurement
-is a process of its own on two cores; medians of the repeats. `--growth` loads that many events each, once: seconds and
-peak memory against size. `--append` then adds 1 MB to the last of them and tells the bytes read to take it up. The raw
-scan (all bytes read, their lines counted) is the limit; the peer (peer_polars.py) takes every line as good.
+A trace of the tests is copied with new ids until there are N events, in 8 files of one experiment. Every measurement is
+a process of its own on two cores; medians of the repeats. `--growth` loads that many events each, once, an experiment
+for each file: seconds and peak memory against size. `--append` then adds 1 MB to one file of the last of them and tells
+the bytes read to take it up. The raw scan (all bytes read, their lines counted) is the limit; the peer (peer_polars.py)
+takes every line as good.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
-TRACE = HERE.parent / "data" / "traces" / "same-snapshot-again.jsonl"
+TRACE = HERE.parent / "data" / "traces" / "wide-groups.jsonl"
 FILES = 8
 IDS = re.compile(rb'"(run|group_id|prompt_id)": ?"([^"]*)"')
 MAIN = "from rtrace_analytics.cli import main; main()"
@@ -115,10 +116,10 @@ def median(costs: Sequence[Cost]) -> Cost:
     return Cost(costs[0].name, **mid)
 
 
-def load(name: str, folder: Path, db: Path) -> Cost:
+def load(name: str, folder: Path, db: Path, *options: str) -> Cost:
     """Load a folder into a new database."""
     db.unlink(missing_ok=True)
-    return run(name, "-c", MAIN, "load", folder, "--db", db, "--experiment-from", r"(trace_\d+)")
+    return run(name, "-c", MAIN, "load", folder, "--db", db, *options)
 
 
 def compare(folder: Path, work: Path, repeats: int) -> list[Cost]:
@@ -131,7 +132,7 @@ def compare(folder: Path, work: Path, repeats: int) -> list[Cost]:
             run("polars: load", peer, "load", folder),
             load("rtrace load", folder, work / "t.duckdb"),
             run("polars: whole job", peer, "job", folder),
-            run("rtrace waste", "-c", MAIN, "waste", folder, "--experiment-from", r"(trace_\d+)", "--format", "json"),
+            run("rtrace waste", "-c", MAIN, "waste", folder),
         ]
         for _ in range(repeats)
     ]
@@ -170,15 +171,14 @@ def main() -> None:
         for number in filter(None, args.growth.split(",")):
             shutil.rmtree(work / "growth", ignore_errors=True)
             events, size = make(work / "growth", int(number))
-            costs.append(
-                load(f"rtrace load: {events:,} events, {size / 1e6:,.0f} MB", work / "growth", work / "t.duckdb")
-            )
+            name = f"rtrace load: {events:,} events, {size / 1e6:,.0f} MB"
+            costs.append(load(name, work / "growth", work / "t.duckdb", "--experiment-from", r"(trace_\d+)"))
             table("growth", costs[-1:])
         if args.append and args.growth:
             path = work / "growth" / "trace_0.jsonl"
             tail = TRACE.read_bytes()
             with open(path, "ab") as file:
-                for k in "xyz":
+                for k in "wxyz":
                     file.write(IDS.sub(lambda m, k=k: b'"%s":"%s.%s"' % (m[1], m[2], k.encode()), tail))
             print(f"\n1 MB appended to {path.stat().st_size / 1e6:,.0f} MB:", flush=True)
             subprocess.run([sys.executable, "-c", APPEND, work / "t.duckdb", path], check=True)
