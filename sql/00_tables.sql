@@ -38,7 +38,7 @@ COMMENT ON COLUMN events.event IS 'what happened';
 COMMENT ON COLUMN events.group_id IS 'group of siblings, where the line names it';
 COMMENT ON COLUMN events.prompt_id IS 'prompt, where the line names it';
 COMMENT ON COLUMN events.generation_index IS 'sibling within its group, from 0';
-COMMENT ON COLUMN events.attempt IS 'try of the sibling, from 0';
+COMMENT ON COLUMN events.attempt IS 'attempt at the sibling, from 0';
 COMMENT ON COLUMN events.reason IS 'why an attempt was abandoned, as written';
 COMMENT ON COLUMN events.step IS 'trainer step';
 COMMENT ON COLUMN events.cut_time IS 'moment a snapshot holds, seconds since the epoch';

@@ -27,7 +27,7 @@ COMMENT ON COLUMN attempt_spans.run IS 'run that dispatched it';
 COMMENT ON COLUMN attempt_spans.group_key IS 'group: its group_id, or where no line tells one its prompt_id';
 COMMENT ON COLUMN attempt_spans.prompt_id IS 'prompt, where the dispatch names it';
 COMMENT ON COLUMN attempt_spans.generation_index IS 'sibling within its group, from 0';
-COMMENT ON COLUMN attempt_spans.attempt IS 'try of the sibling, from 0';
+COMMENT ON COLUMN attempt_spans.attempt IS 'attempt at the sibling, from 0';
 COMMENT ON COLUMN attempt_spans.start_t IS 'moment of the dispatch';
 COMMENT ON COLUMN attempt_spans.end_t IS 'moment of the line that ended it in its run; while open the greatest moment of its run from its dispatch on';
 COMMENT ON COLUMN attempt_spans.duration_s IS 'attempt-seconds from start to end; 0 where the clock stepped back; a lower bound where end_is_bound';

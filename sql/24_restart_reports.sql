@@ -28,7 +28,7 @@ COMMENT ON COLUMN restart_reports.run IS 'restoring run';
 COMMENT ON COLUMN restart_reports.t IS 'moment of the first line that says so';
 COMMENT ON COLUMN restart_reports.group_key IS 'group; NULL where the line does not tell it';
 COMMENT ON COLUMN restart_reports.generation_index IS 'sibling within its group, from 0';
-COMMENT ON COLUMN restart_reports.attempt IS 'try of the sibling, from 0';
+COMMENT ON COLUMN restart_reports.attempt IS 'attempt at the sibling, from 0';
 COMMENT ON COLUMN restart_reports.span_id IS 'dispatch it is about: the latest in the restored history; NULL where there is none or the cut is unknown';
 COMMENT ON COLUMN restart_reports.verdict IS 'counted; repeated (lost or over before); never_dispatched; unresolved (cut or attempt unknown); not_stopped (its run went on)';
 COMMENT ON COLUMN restart_reports.times_reported IS 'lines of this run that say so';

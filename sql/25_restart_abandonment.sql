@@ -5,7 +5,7 @@ SELECT p.experiment, p.run, p.t AS first_reported_t, p.times_reported, s.span_id
        s.generation_index, s.attempt, s.start_t, s.cut_t, s.thrown_away_s, s.never_saved_s
 FROM restart_reports p
 JOIN attempt_spans s ON s.experiment = p.experiment AND s.span_id = p.span_id
-WHERE p.verdict = 'counted';
+WHERE p.verdict = 'counted' AND s.lost_how = 'reported';  -- which is so of all that count: said, it is soon found
 
 COMMENT ON VIEW restart_abandonment IS 'one row per dispatch lost to a restore and reported by it, counted once';
 COMMENT ON COLUMN restart_abandonment.experiment IS 'label given at load to runs that may restore one another';
@@ -16,7 +16,7 @@ COMMENT ON COLUMN restart_abandonment.span_id IS 'dispatch, as in attempt_spans'
 COMMENT ON COLUMN restart_abandonment.dispatched_run IS 'run that dispatched it';
 COMMENT ON COLUMN restart_abandonment.group_key IS 'group';
 COMMENT ON COLUMN restart_abandonment.generation_index IS 'sibling within its group, from 0';
-COMMENT ON COLUMN restart_abandonment.attempt IS 'try of the sibling, from 0';
+COMMENT ON COLUMN restart_abandonment.attempt IS 'attempt at the sibling, from 0';
 COMMENT ON COLUMN restart_abandonment.start_t IS 'moment of the dispatch';
 COMMENT ON COLUMN restart_abandonment.cut_t IS 'moment the restored snapshot holds';
 COMMENT ON COLUMN restart_abandonment.thrown_away_s IS 'attempt-seconds it ran before the cut';

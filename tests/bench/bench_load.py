@@ -37,7 +37,7 @@ from rtrace_analytics import database
 con = database.connect(sys.argv[1], read_only=True)
 for query in ("FROM cut_time_waste", "FROM restart_abandonment", "SELECT count(*) FROM attempt_spans"):
     begin = time.perf_counter()
-    con.execute(query).fetchall()
+    con.sql(query).to_arrow_table()
     print(f"{query}: {time.perf_counter() - begin:.2f} s")
 """
 APPEND = """
