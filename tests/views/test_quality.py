@@ -53,6 +53,24 @@ def test_found(lines, check, count):
     assert found(lines).get(check, 0) == count
 
 
+def test_what_the_files_say_of_their_bytes_is_told():
+    con = world(example())
+    con.execute(
+        "INSERT INTO trace_files"
+        "(file_id, path, experiment, rejects, pending, salvaged, non_finite_values, replaced_utf8) "
+        "VALUES (1, 'a.jsonl', 'x', 1, 1, 2, 3, 4), (2, 'b.jsonl', 'x', 1, 0, 0, 0, 0)"
+    )
+    found = con.execute('SELECT "check", count, detail FROM quality WHERE count > 0 ORDER BY ALL').fetchall()
+    con.execute("DELETE FROM trace_files")
+    assert found == [
+        ("non_finite_values", 3, "a.jsonl"),
+        ("pending", 1, "a.jsonl"),
+        ("rejects", 2, "a.jsonl; b.jsonl"),
+        ("replaced_utf8", 4, "a.jsonl"),
+        ("salvaged", 2, "a.jsonl"),
+    ]
+
+
 def test_a_discarded_branch_with_snapshots_may_be_a_fork():
     lines = [
         *example(),
