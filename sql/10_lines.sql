@@ -1,8 +1,8 @@
 -- Internal: runs, and the lines about attempts and groups, each with the group it belongs to.
 
 -- _runs: one row per run. run_no stands for it in the tables below; experiment_no is the least of its experiment.
--- last_t_seq: a line of its greatest t. last_act_t: its last dispatch or publication, by which a fork is told from a stopped run. ends: lines that may end an
--- attempt by name. loose_lines: lines about attempts and groups without group_id; nameless_lines: without prompt_id too.
+-- last_t_seq: a line of its greatest t. last_act_t: its last dispatch or publication, by which a fork is told from a
+-- stopped run. ends: lines that may end an attempt by name. loose_lines: lines about attempts and groups without group_id; nameless_lines: without prompt_id too.
 CREATE TABLE IF NOT EXISTS _runs(
     experiment VARCHAR, run VARCHAR, run_no INTEGER, experiment_no INTEGER, first_t DOUBLE, last_t DOUBLE,
     last_t_seq BIGINT, events BIGINT, last_seq BIGINT, first_dispatch_seq BIGINT, first_dispatch_t DOUBLE,

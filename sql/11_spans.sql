@@ -3,7 +3,7 @@
 -- end_kind is NULL while open, end_t is then the bound. by_group: a line of its group ended it. next_seq: the next
 -- dispatch of the sibling in the run. close_t: when a later line of the run first seals, finalizes or discards the group.
 -- discarded: a discard of the group came after the seal, the sibling not dispatched between.
-CREATE TABLE IF NOT EXISTS _tries(
+CREATE TABLE IF NOT EXISTS _spans(
     run_no INTEGER, seq BIGINT, group_key VARCHAR, prompt_id VARCHAR, generation_index INTEGER, attempt INTEGER,
     weight_version BIGINT, start_t DOUBLE, end_seq BIGINT, end_t DOUBLE, end_kind VARCHAR, by_group BOOLEAN,
     next_seq BIGINT, close_t DOUBLE, discarded BOOLEAN);
@@ -43,9 +43,9 @@ WITH closings AS (
 )
 SELECT c.*, l.lines FROM counted c LEFT JOIN listed l USING (run_no, group_key);
 
--- _spans: the same with the names of experiment and run.
-CREATE OR REPLACE VIEW _spans AS
-SELECT r.experiment, r.run, s.* FROM _tries s JOIN _runs r USING (run_no);
+-- _named_spans: the same with the names of experiment and run.
+CREATE OR REPLACE VIEW _named_spans AS
+SELECT r.experiment, r.run, s.* FROM _spans s JOIN _runs r USING (run_no);
 
 -- _strays: one row per line that ends an attempt by name but no span: sealed or given up by a run that did not have it
 -- running. Most runs have none: their lines that end an attempt are as many as their spans that one ended.
@@ -55,13 +55,13 @@ CREATE TABLE IF NOT EXISTS _strays(
 CREATE OR REPLACE VIEW _strays_now AS
 WITH suspects AS (
     SELECT r.run_no FROM _runs r
-    LEFT JOIN (SELECT run_no, count(*) AS ends FROM _tries WHERE end_kind <> 'superseded' AND NOT by_group GROUP BY run_no) s
+    LEFT JOIN (SELECT run_no, count(*) AS ends FROM _spans WHERE end_kind <> 'superseded' AND NOT by_group GROUP BY run_no) s
         USING (run_no)
     WHERE r.ends > coalesce(s.ends, 0) AND r.experiment IN (SELECT experiment FROM _touched)
 )
 SELECT l.run_no, l.seq, l.t, l.group_key, l.generation_index, l.attempt, l.ends_as
 FROM _own l SEMI JOIN suspects USING (run_no)
-ANTI JOIN (SELECT run_no, end_seq FROM _tries WHERE end_kind <> 'superseded' AND NOT by_group) s
+ANTI JOIN (SELECT run_no, end_seq FROM _spans WHERE end_kind <> 'superseded' AND NOT by_group) s
     ON s.run_no = l.run_no AND s.end_seq = l.seq
 WHERE l.ends_as IS NOT NULL;
 
@@ -77,4 +77,4 @@ FROM _rare WHERE event = 'attempt_abandoned' AND group_key IS NOT NULL
 UNION ALL
 SELECT run_no, end_seq, end_t, CASE end_kind WHEN 'sealed' THEN 'attempt_sealed' ELSE 'attempt_abandoned' END, group_key,
        generation_index, attempt, CASE WHEN end_kind <> 'sealed' THEN end_kind END
-FROM _tries WHERE end_t < start_t AND end_kind <> 'superseded' AND NOT by_group;
+FROM _spans WHERE end_t < start_t AND end_kind <> 'superseded' AND NOT by_group;

@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS _report_spans(run_no INTEGER, first_seq BIGINT, span_
 
 CREATE OR REPLACE VIEW _report_spans_now AS
 SELECT p.run_no, p.first_seq, s.run_no AS span_no, s.seq AS span_seq, s.start_t
-FROM _tries s
+FROM _spans s
 JOIN _runs x ON x.run_no = s.run_no
 JOIN (SELECT q.*, r.experiment_no FROM _reports q JOIN _runs r USING (run_no)
       WHERE q.experiment IN (SELECT experiment FROM _touched)) p
@@ -236,4 +236,5 @@ QUALIFY row_number() OVER (PARTITION BY r.run_no, r.first_seq ORDER BY h.depth, 
 -- _families_now: one row per run: the run its family of restores comes from (itself, where it has none).
 CREATE OR REPLACE VIEW _families_now AS
 SELECT r.run_no, r.events, coalesce(h.root_no, r.run_no) AS root_no
-FROM _touched_runs r LEFT JOIN (SELECT run_no, arg_max(ancestor_no, depth) AS root_no FROM _history GROUP BY run_no) h USING (run_no);
+FROM _touched_runs r
+LEFT JOIN (SELECT run_no, arg_max(ancestor_no, depth) AS root_no FROM _history GROUP BY run_no) h USING (run_no);

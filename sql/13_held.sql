@@ -11,7 +11,7 @@ WITH limits AS (
 )
 SELECT l.ancestor_no, l.upto, s.seq, s.next_seq, s.group_key, s.generation_index, s.attempt,
        s.end_kind IS NULL OR s.end_t > l.upto AS running
-FROM _tries s JOIN limits l ON l.ancestor_no = s.run_no
+FROM _spans s JOIN limits l ON l.ancestor_no = s.run_no
 WHERE s.start_t <= l.upto
   AND (s.end_kind IS NULL OR s.end_t > l.upto OR s.end_kind = 'sealed' AND (s.close_t IS NULL OR s.close_t > l.upto));
 
@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS _held_group_lines(run_no INTEGER, seq BIGINT, t DOUBL
 CREATE OR REPLACE VIEW _held_lines_now AS
 SELECT l.run_no, l.seq, l.t, l.event, g.group_no, l.generation_index, l.attempt, l.reason
 FROM (SELECT run_no, seq, start_t AS t, 'attempt_dispatched' AS event, group_key, generation_index, attempt, NULL AS reason
-      FROM _tries SEMI JOIN _restores USING (run_no)
+      FROM _spans SEMI JOIN _restores USING (run_no)
       UNION ALL
       FROM _words) l
 JOIN _runs r USING (run_no) SEMI JOIN _portion USING (run_no)
@@ -75,7 +75,8 @@ WITH spans AS MATERIALIZED (
     WHERE l.t <= h.upto
 ), told AS (
     SELECT run_no, span_no, span_seq, bool_or(stopped) AS stopped, bool_or(sealed) AS sealed
-    FROM (SELECT run_no, span_no, span_seq, event = 'attempt_dispatched' OR event = 'attempt_abandoned' AND same_attempt AS stopped,
+    FROM (SELECT run_no, span_no, span_seq,
+                 event = 'attempt_dispatched' OR event = 'attempt_abandoned' AND same_attempt AS stopped,
                  event = 'attempt_sealed' AND same_attempt AND (dispatched_seq IS NULL OR seq < dispatched_seq) AS sealed
           FROM later
           UNION ALL
@@ -85,7 +86,7 @@ WITH spans AS MATERIALIZED (
           WHERE l.event = 'attempt_abandoned' AND l.t <= s.upto
           UNION ALL
           SELECT s.run_no, s.span_no, s.span_seq, true, false
-          FROM spans s JOIN _tries d ON d.run_no = s.span_no AND d.group_key = s.group_key AND d.seq > s.span_seq
+          FROM spans s JOIN _spans d ON d.run_no = s.span_no AND d.group_key = s.group_key AND d.seq > s.span_seq
            AND d.generation_index IS NOT DISTINCT FROM s.generation_index
           WHERE s.running AND s.next_seq IS NOT NULL AND d.start_t <= s.upto)
     GROUP BY run_no, span_no, span_seq

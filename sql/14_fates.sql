@@ -76,10 +76,10 @@ ANTI JOIN mentioned_below b ON b.run_no = d.run_no AND b.group_no = d.group_no
 WHERE d.sealed AND r.acted AND NOT d.mentions_group
 UNION ALL
 SELECT r.run_no, s.run_no, s.seq, 5
-FROM restores r JOIN _tries s ON s.run_no = r.parent_no AND s.start_t > r.cut_t
+FROM restores r JOIN _spans s ON s.run_no = r.parent_no AND s.start_t > r.cut_t
 UNION ALL
 SELECT b.run_no, s.run_no, s.seq, 6
-FROM first_branches b JOIN _tries s ON s.run_no = b.branch;
+FROM first_branches b JOIN _spans s ON s.run_no = b.branch;
 
 -- _discards: spans sealed in a run's history, or by it, whose group that run discards afterwards, the sibling not
 -- dispatched between. The seal is the span's own end, or that of a run which restored it running.
@@ -90,7 +90,7 @@ WITH discards AS (
     WHERE l.event = 'group_discarded'
 ), spans AS (
     SELECT s.run_no, s.seq, s.start_t, s.generation_index, s.end_seq, s.end_t, s.end_kind, g.group_no
-    FROM _tries s JOIN _runs x USING (run_no)
+    FROM _spans s JOIN _runs x USING (run_no)
     JOIN _held_groups g ON g.experiment_no = x.experiment_no AND g.group_key = s.group_key
     SEMI JOIN discards d ON d.group_no = g.group_no
 ), seals AS (
@@ -143,7 +143,7 @@ WITH restores AS (  -- in their order
     FROM lost l
     JOIN restores r USING (run_no)
     JOIN _runs x ON x.run_no = l.span_no
-    JOIN _tries s ON s.run_no = l.span_no AND s.seq = l.span_seq
+    JOIN _spans s ON s.run_no = l.span_no AND s.seq = l.span_seq
     WHERE NOT coalesce(x.last_act_t > coalesce(r.first_dispatch_t, r.restore_t), false)
       AND (s.end_kind IS NULL OR s.end_kind = 'sealed')
 ), brought_back AS (  -- its seal lies in the history of a later restore that does not descend from this one
@@ -156,7 +156,7 @@ WITH restores AS (  -- in their order
 ), deeds AS (
     SELECT d.*, r.place, s.end_kind
     FROM _deeds d SEMI JOIN _portion USING (run_no) JOIN restores r USING (run_no)
-    JOIN _tries s ON s.run_no = d.span_no AND s.seq = d.span_seq
+    JOIN _spans s ON s.run_no = d.span_no AND s.seq = d.span_seq
     WHERE d.running AND (d.reason IS NOT NULL OR d.seal_seq IS NOT NULL)
 ), claims AS (  -- of each restore on a span: the letter it claims it by, and its place
     SELECT span_no AS run_no, span_seq AS seq, letter, place

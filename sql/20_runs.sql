@@ -2,7 +2,7 @@
 -- Example: run b2 restored snapshot 4 of run a1, cut at 40: ('x', 'b2', 'a1', 60, 90, 5, 4, 40, 0.87).
 CREATE OR REPLACE VIEW runs AS
 WITH busy AS (
-    SELECT run_no, fsum(greatest(0, end_t - start_t)) AS span_s FROM _tries GROUP BY run_no
+    SELECT run_no, fsum(greatest(0, end_t - start_t)) AS span_s FROM _spans GROUP BY run_no
 )
 SELECT r.experiment, r.run, p.parent_run, r.first_t, r.last_t, r.events, p.snapshot_step AS restored_step, p.cut_t,
        coalesce(b.span_s, 0) / nullif(greatest(0, r.last_t - r.first_t), 0) AS mean_in_flight

@@ -18,7 +18,7 @@ SELECT r.experiment, r.run || ':' || s.seq AS span_id, r.run, s.group_key, s.pro
            greatest(0, CASE WHEN s.end_kind IS NULL THEN greatest(s.end_t, f.restore_t) ELSE s.end_t END
                        - greatest(f.cut_t, s.start_t)) END AS never_saved_max_s,
        s.weight_version
-FROM _tries s JOIN _runs r ON r.run_no = s.run_no LEFT JOIN _fates f ON f.run_no = s.run_no AND f.seq = s.seq;
+FROM _spans s JOIN _runs r ON r.run_no = s.run_no LEFT JOIN _fates f ON f.run_no = s.run_no AND f.seq = s.seq;
 
 COMMENT ON VIEW attempt_spans IS 'one row per dispatch: when it ran, how it ended, its one fate, what a restore threw away of it';
 COMMENT ON COLUMN attempt_spans.experiment IS 'label given at load to runs that may restore one another';

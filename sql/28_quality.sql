@@ -37,7 +37,7 @@ UNION ALL
 SELECT experiment, 'unknown_events', lines, event FROM odd_events ANTI JOIN _known_events USING (event)
 UNION ALL
 SELECT experiment, 'clock_steps_back', count(*), 'run ' || run || ': spans that end before they start, taken as 0 s'
-FROM _spans WHERE end_t < start_t GROUP BY experiment, run
+FROM _named_spans WHERE end_t < start_t GROUP BY experiment, run
 UNION ALL
 SELECT experiment, 'clock_steps_back', 1, 'run ' || run || ': its last line is not its latest'
 FROM _runs r
@@ -50,7 +50,7 @@ UNION ALL
 SELECT r.experiment, 'seal_without_dispatch', count(*), 'run ' || r.run
 FROM _strays l JOIN _runs r USING (run_no)
 WHERE l.ends_as = 'sealed'
-  AND NOT EXISTS (SELECT 1 FROM _tries s
+  AND NOT EXISTS (SELECT 1 FROM _spans s
                   WHERE s.group_key = l.group_key AND s.generation_index IS NOT DISTINCT FROM l.generation_index
                     AND (l.attempt IS NULL OR s.attempt IS NOT DISTINCT FROM l.attempt)
                     AND (s.run_no = l.run_no AND s.seq < l.seq
@@ -116,7 +116,7 @@ UNION ALL
 SELECT r.experiment, 'conservation', abs(r.dispatches - coalesce(s.spans, 0) - coalesce(u.dispatches, 0)),
        'run ' || r.run || ': dispatches that became no span'
 FROM _runs r
-LEFT JOIN (SELECT experiment, run, count(*) AS spans FROM _spans GROUP BY ALL) s USING (experiment, run)
+LEFT JOIN (SELECT experiment, run, count(*) AS spans FROM _named_spans GROUP BY ALL) s USING (experiment, run)
 LEFT JOIN (SELECT experiment, run, count(*) AS dispatches FROM _lines
            WHERE group_key IS NULL AND event = 'attempt_dispatched' GROUP BY ALL) u USING (experiment, run)
 WHERE r.dispatches <> coalesce(s.spans, 0) + coalesce(u.dispatches, 0);

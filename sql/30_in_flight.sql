@@ -5,9 +5,9 @@
 -- ('x', 'a1', 25, 0, 1, 1).
 CREATE OR REPLACE VIEW in_flight AS
 WITH changes AS (
-    SELECT experiment, run, start_t AS t, 1 AS started, 0 AS ended FROM _spans
+    SELECT experiment, run, start_t AS t, 1 AS started, 0 AS ended FROM _named_spans
     UNION ALL
-    SELECT experiment, run, greatest(start_t, end_t), 0, 1 FROM _spans
+    SELECT experiment, run, greatest(start_t, end_t), 0, 1 FROM _named_spans
 ), moments AS (
     SELECT experiment, run, t, sum(started)::BIGINT AS started, sum(ended)::BIGINT AS ended
     FROM changes GROUP BY experiment, run, t

@@ -2,7 +2,7 @@
 -- A prompt may come again in a later epoch. Where lines bear no group_id, a dispatch after the group's seal (one that its
 -- run knows of: in the run itself or in the history it restored) begins the next occurrence; a seal that was rolled back
 -- begins none. Where they do, a group occurs once.
--- Ties: of several seals and finished tries the last counts (by moment, then run, then line): what was rolled back and
+-- Ties: of several seals and finished attempts the last counts (by moment, then run, then line): what was rolled back and
 -- done again ends when it was done again.
 -- Example: siblings 0 and 1 dispatched at 10, sealed at 15 and 27, the group at 27:
 -- ('x', '7', 1, '7', 10, 27, 17, 2, 2, 2, 0, 22, 12, 1, 1).
@@ -15,20 +15,20 @@ WITH named AS (
     WHERE l.event = 'group_sealed' AND l.group_key IS NOT NULL
 ), before AS (  -- seals that a dispatch comes after
     SELECT s.experiment, s.run, s.seq, count(*) AS seals
-    FROM _spans s JOIN seals e ON e.experiment = s.experiment AND e.group_key = s.group_key
+    FROM _named_spans s JOIN seals e ON e.experiment = s.experiment AND e.group_key = s.group_key
     LEFT JOIN _history h ON h.experiment = s.experiment AND h.run = s.run AND h.ancestor = e.run
     WHERE e.run = s.run AND e.seq < s.seq OR e.t <= h.upto
     GROUP BY ALL
 )
 SELECT s.experiment, s.run, s.seq, s.group_key, 1 + coalesce(b.seals, 0) AS occurrence
-FROM _spans s LEFT JOIN before b ON b.experiment = s.experiment AND b.run = s.run AND b.seq = s.seq;
+FROM _named_spans s LEFT JOIN before b ON b.experiment = s.experiment AND b.run = s.run AND b.seq = s.seq;
 
 CREATE OR REPLACE VIEW group_spans AS
 WITH visits AS (
     SELECT v.experiment, v.group_key, v.occurrence, v.run, v.seq, s.prompt_id, s.generation_index, s.start_t, s.end_t,
            greatest(0, s.end_t - s.start_t) AS duration_s, s.end_kind, s.by_group, s.next_seq, f.fate
     FROM _group_visits v
-    JOIN _spans s ON s.experiment = v.experiment AND s.run = v.run AND s.seq = v.seq
+    JOIN _named_spans s ON s.experiment = v.experiment AND s.run = v.run AND s.seq = v.seq
     LEFT JOIN _fates f ON f.experiment = v.experiment AND f.run = v.run AND f.seq = v.seq
 ), sums AS (
     SELECT experiment, group_key, occurrence, min(prompt_id) AS prompt_id, min(start_t) AS first_dispatch_t,
@@ -36,7 +36,7 @@ WITH visits AS (
            count(*) FILTER (fate = 'restart' AND (end_kind IS NULL OR end_kind IN ('sealed', 'discarded'))) AS lost_attempts,
            fsum(duration_s) AS attempt_s
     FROM visits GROUP BY ALL
-), finished AS (  -- of each sibling the try that was sealed last
+), finished AS (  -- of each sibling the attempt that was sealed last
     SELECT experiment, group_key, occurrence, generation_index, end_t, by_group
     FROM visits WHERE end_kind = 'sealed'
     QUALIFY row_number() OVER (PARTITION BY experiment, group_key, occurrence, generation_index
@@ -73,7 +73,7 @@ COMMENT ON COLUMN group_spans.first_dispatch_t IS 'moment of its first dispatch'
 COMMENT ON COLUMN group_spans.sealed_t IS 'moment of its last seal; NULL where none is told';
 COMMENT ON COLUMN group_spans.duration_s IS 'wall-seconds between the two, down time of restores included';
 COMMENT ON COLUMN group_spans.siblings IS 'siblings dispatched';
-COMMENT ON COLUMN group_spans.sealed_siblings IS 'of them those with a sealed try';
+COMMENT ON COLUMN group_spans.sealed_siblings IS 'of them those with a sealed attempt';
 COMMENT ON COLUMN group_spans.attempts IS 'dispatches';
 COMMENT ON COLUMN group_spans.lost_attempts IS 'of them those lost to a restore';
 COMMENT ON COLUMN group_spans.attempt_s IS 'attempt-seconds of all its dispatches';

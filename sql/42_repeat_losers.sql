@@ -1,7 +1,7 @@
 -- repeat_losers: one row per prompt that lost anything to a restore. Key: experiment, prompt_id.
 -- How often was the same prompt hit, and what did it cost? `WHERE stops > 1` are the repeat losers; over all rows lost_s
 -- adds up to what restores cost in all. Where dispatches name no prompt, prompt_id is the group.
--- Example: prompt 7 lost a try of 31 s to restore b2 and one of 5 s to c3: ('x', '7', 2, 2, 36, 28, 3, 12, 'b2', 'c3').
+-- Example: prompt 7 lost an attempt of 31 s to restore b2 and one of 5 s to c3: ('x', '7', 2, 2, 36, 28, 3, 12, 'b2', 'c3').
 CREATE OR REPLACE VIEW repeat_losers AS
 WITH spans AS (
     SELECT s.*, coalesce(s.prompt_id, s.group_key) AS prompt, r.restore_t

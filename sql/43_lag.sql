@@ -6,7 +6,7 @@
 -- A snapshot whose publication the stop prevented leaves no line at all. due_cut_t says when one was due (the last cut
 -- plus the run's usual gap), where that came before the stop, and due_s what it would have saved beyond the two: an
 -- estimate, and part of rest_s. lost_s = older_s + unpublished_s + rest_s.
--- Example: cuts at 40 and 70, both published, the restore took the one at 40; a try from 20 to 60 is lost with 31 s of
+-- Example: cuts at 40 and 70, both published, the restore took the one at 40; an attempt from 20 to 60 is lost with 31 s of
 -- others: ('x', 'b2', 'a1', 90, 40, 42, 70, 70, NULL, 71, 40, 0, 31, 0).
 CREATE OR REPLACE VIEW lag AS
 WITH restored AS (

@@ -12,7 +12,7 @@ WITH syncs AS (
 ), sealed AS (
     SELECT s.experiment, s.run, s.seq, s.end_seq, s.group_key, s.generation_index, s.start_t, s.end_t, s.weight_version,
            b.weight_version AS seal_version
-    FROM _spans s LEFT JOIN borne b ON b.experiment = s.experiment AND b.run = s.run AND b.seq = s.end_seq
+    FROM _named_spans s LEFT JOIN borne b ON b.experiment = s.experiment AND b.run = s.run AND b.seq = s.end_seq
     WHERE s.end_kind = 'sealed'
 ), at_dispatch AS (
     SELECT s.*, y.weight_version AS synced_at_dispatch

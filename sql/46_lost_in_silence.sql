@@ -1,9 +1,9 @@
 -- lost_in_silence: one row per restore and group in its snapshot that was never dispatched again. Key: experiment, run,
--- group_key. In the snapshot: a try was running at the cut, or sealed and the group not closed. Never again: neither the
+-- group_key. In the snapshot: an attempt was running at the cut, or sealed and the group not closed. Never again: neither the
 -- restoring run nor a run that has it in its history dispatches, seals, finalizes or discards anything of it. A group that
 -- an earlier restore of the history had already left so is not told again. Restores that have not dispatched, published or
 -- finished yet are left out: they may still come to it.
--- reported = 0: nobody ever says what became of it. A group all of whose tries the restore reported is one it gave up openly, or has not
+-- reported = 0: nobody ever says what became of it. A group all of whose attempts the restore reported is one it gave up openly, or has not
 -- come to yet.
 -- Example: b2 says nothing of group 9, of which sibling 0 was sealed (20 s) and 1 was running:
 -- ('x', 'b2', 60, '9', '9', 1, 1, 0, 2, 45).
@@ -17,7 +17,7 @@ WITH lines AS (
     SELECT r.experiment, r.run, s.group_key, any_value(s.prompt_id) AS prompt_id,
            count(*) FILTER (h.running) AS running, count(*) FILTER (h.sealed) AS sealed
     FROM _held h
-    JOIN _tries s ON s.run_no = h.span_no AND s.seq = h.span_seq
+    JOIN _spans s ON s.run_no = h.span_no AND s.seq = h.span_seq
     JOIN _restores r ON r.run_no = h.run_no AND r.acted
     GROUP BY ALL
 ), heirs AS (
@@ -57,8 +57,8 @@ COMMENT ON COLUMN lost_in_silence.run IS 'run that restored';
 COMMENT ON COLUMN lost_in_silence.restore_t IS 'moment the restore started';
 COMMENT ON COLUMN lost_in_silence.group_key IS 'group';
 COMMENT ON COLUMN lost_in_silence.prompt_id IS 'prompt, where a dispatch names it';
-COMMENT ON COLUMN lost_in_silence.running IS 'tries of it that were running at the cut';
-COMMENT ON COLUMN lost_in_silence.sealed IS 'tries of it that were sealed at the cut, the group not closed';
-COMMENT ON COLUMN lost_in_silence.reported IS 'tries of it that the restoring run, or a run after it, gave up in so many words; 0: in silence';
+COMMENT ON COLUMN lost_in_silence.running IS 'attempts of it that were running at the cut';
+COMMENT ON COLUMN lost_in_silence.sealed IS 'attempts of it that were sealed at the cut, the group not closed';
+COMMENT ON COLUMN lost_in_silence.reported IS 'attempts of it that the restoring run, or a run after it, gave up in so many words; 0: in silence';
 COMMENT ON COLUMN lost_in_silence.lost_attempts IS 'dispatches of it lost to this restore, those begun after the cut included';
 COMMENT ON COLUMN lost_in_silence.lost_s IS 'attempt-seconds those ran';

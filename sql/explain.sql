@@ -1,10 +1,10 @@
 -- What rtrace_analytics.explain tells, with the run and seq of every line behind it.
 
 -- step: experiments_of_prompt
-SELECT DISTINCT experiment FROM _spans WHERE coalesce(prompt_id, group_key) = $prompt ORDER BY ALL
+SELECT DISTINCT experiment FROM _named_spans WHERE coalesce(prompt_id, group_key) = $prompt ORDER BY ALL
 
 -- step: prompts
-SELECT DISTINCT coalesce(prompt_id, group_key) FROM _spans WHERE $experiment IS NULL OR experiment = $experiment
+SELECT DISTINCT coalesce(prompt_id, group_key) FROM _named_spans WHERE $experiment IS NULL OR experiment = $experiment
 ORDER BY ALL LIMIT 1000
 
 -- step: experiments_of_restore
@@ -33,7 +33,7 @@ SELECT a.span_id, a.run, s.seq, a.group_key, a.generation_index, a.attempt, a.st
                                    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS last_of_group
 FROM (SELECT *, split_part(span_id, ':', -1)::BIGINT AS seq FROM attempt_spans
       WHERE experiment = $experiment AND coalesce(prompt_id, group_key) = $prompt) a
-JOIN _spans s ON s.experiment = a.experiment AND s.run = a.run AND s.seq = a.seq
+JOIN _named_spans s ON s.experiment = a.experiment AND s.run = a.run AND s.seq = a.seq
 JOIN _runs x ON x.experiment = a.experiment AND x.run = a.run
 LEFT JOIN _restores r ON r.experiment = a.experiment AND r.run = a.lost_by_run
 LEFT JOIN reports c ON c.span_id = a.span_id AND c.run = a.lost_by_run
@@ -67,7 +67,7 @@ SELECT a.run, s.seq, a.group_key, a.prompt_id, a.generation_index, a.attempt, a.
        CASE a.lost_how WHEN 'reported' THEN c.first_seq END AS report_seq
 FROM (SELECT *, split_part(span_id, ':', -1)::BIGINT AS seq FROM attempt_spans
       WHERE experiment = $experiment AND lost_by_run = $run) a
-JOIN _spans s ON s.experiment = a.experiment AND s.run = a.run AND s.seq = a.seq
+JOIN _named_spans s ON s.experiment = a.experiment AND s.run = a.run AND s.seq = a.seq
 JOIN _runs x ON x.experiment = a.experiment AND x.run = a.run
 LEFT JOIN (SELECT * FROM _reports WHERE experiment = $experiment AND run = $run) c
   ON c.experiment = a.experiment AND c.run = a.lost_by_run AND c.group_key = a.group_key

@@ -153,7 +153,7 @@ INSERT INTO _touched SELECT DISTINCT experiment FROM trace_files;
 -- step: derive_clear
 DELETE FROM _held_groups WHERE experiment_no IN (SELECT experiment_no FROM _runs SEMI JOIN _touched USING (experiment));
 DELETE FROM _rare WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
-DELETE FROM _tries WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
+DELETE FROM _spans WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
 DELETE FROM _strays WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
 DELETE FROM _report_spans WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
 DELETE FROM _matched_reports WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
@@ -197,7 +197,7 @@ LEFT JOIN (SELECT * FROM _next WHERE next_seq IS NOT NULL) n ON n.run_no = d.run
 LEFT JOIN (SELECT run_no, group_key, generation_index, attempt, seq, t, ends_as FROM _own WHERE ends_as IS NOT NULL) e
      ON e.run_no = d.run_no AND e.group_key = d.group_key
     AND e.generation_index IS NOT DISTINCT FROM d.generation_index AND e.attempt IS NOT DISTINCT FROM d.attempt;
-CREATE OR REPLACE TEMP VIEW _tries_now AS
+CREATE OR REPLACE TEMP VIEW _spans_now AS
 WITH with_group AS (  -- of the lines of its group, those later than the dispatch
     SELECT s.*,
            CASE WHEN g.lines IS NULL THEN CASE WHEN g.sealed_seq > s.seq THEN g.sealed_seq END
@@ -234,7 +234,7 @@ SELECT s.run_no, s.seq, s.group_key, s.prompt_id, s.generation_index, s.attempt,
            ELSE len(list_filter(s.lines, lambda l: l.event = 'group_discarded' AND l.seq > s.end_seq
                                                    AND (s.next_seq IS NULL OR l.seq < s.next_seq))) > 0 END AS discarded
 FROM told s JOIN _runs r ON r.run_no = s.run_no;
-INSERT INTO _tries SELECT * FROM _tries_now;
+INSERT INTO _spans SELECT * FROM _spans_now;
 CREATE OR REPLACE TEMP VIEW _by_name AS
 WITH lines AS (  -- of odd siblings, in order; try counts dispatches
     SELECT l.*, count(*) FILTER (l.ends_as IS NULL) OVER (
@@ -256,13 +256,13 @@ WITH lines AS (  -- of odd siblings, in order; try counts dispatches
 SELECT d.run_no, d.seq, d.group_key, d.prompt_id, d.generation_index, d.attempt, d.weight_version, d.t AS start_t,
        e.end_seq, e.end_t, e.end_kind, d.next_seq, d.next_t
 FROM dispatched d LEFT JOIN ended e USING (run_no, seq);
-INSERT INTO _tries SELECT * FROM _tries_now;
+INSERT INTO _spans SELECT * FROM _spans_now;
 CREATE OR REPLACE TEMP TABLE _more_siblings AS  -- of runs where something does not add up: ends that are not one to one
 WITH runs AS (
     SELECT r.run_no FROM _touched_runs r
     LEFT JOIN (SELECT run_no, count(*) AS dispatches, count(*) FILTER (end_kind <> 'superseded' AND NOT by_group) AS ends,
                       bool_or(end_seq < seq) AS is_backward
-               FROM _tries GROUP BY run_no) s USING (run_no)
+               FROM _spans GROUP BY run_no) s USING (run_no)
     WHERE r.dispatches <> coalesce(s.dispatches, 0) OR r.ends <> coalesce(s.ends, 0) OR s.is_backward OR r.nameless_lines > 0
 )
 SELECT DISTINCT run_no, group_key, generation_index
@@ -274,23 +274,23 @@ FROM (SELECT run_no, group_key, generation_index
                        OR count(ends_as) = 1 AND max(seq) FILTER (ends_as IS NULL) < max(seq) FILTER (ends_as IS NOT NULL)))) s
 ANTI JOIN _odd_siblings o ON o.run_no = s.run_no AND o.group_key = s.group_key
     AND o.generation_index IS NOT DISTINCT FROM s.generation_index;
-DELETE FROM _tries USING _more_siblings m
-WHERE m.run_no = _tries.run_no AND m.group_key = _tries.group_key
-  AND m.generation_index IS NOT DISTINCT FROM _tries.generation_index;
+DELETE FROM _spans USING _more_siblings m
+WHERE m.run_no = _spans.run_no AND m.group_key = _spans.group_key
+  AND m.generation_index IS NOT DISTINCT FROM _spans.generation_index;
 DELETE FROM _odd_siblings;
 INSERT INTO _odd_siblings SELECT * FROM _more_siblings;
-INSERT INTO _tries SELECT * FROM _tries_now;
+INSERT INTO _spans SELECT * FROM _spans_now;
 RESET disabled_optimizers;
-UPDATE _tries SET end_t = bound.t  -- where the clock has gone back: the greatest t on or after the own line
+UPDATE _spans SET end_t = bound.t  -- where the clock has gone back: the greatest t on or after the own line
 FROM (SELECT s.run_no, s.seq, max(e.t) AS t
-      FROM _tries s
+      FROM _spans s
       JOIN _runs r ON r.run_no = s.run_no AND r.last_t_seq < s.seq
       JOIN events e ON e.experiment = r.experiment AND e.run = r.run AND e.seq >= s.seq
       WHERE s.end_seq IS NULL AND r.experiment IN (SELECT experiment FROM _touched)
       GROUP BY s.run_no, s.seq) AS bound
-WHERE bound.run_no = _tries.run_no AND bound.seq = _tries.seq;
+WHERE bound.run_no = _spans.run_no AND bound.seq = _spans.seq;
 INSERT INTO _strays SELECT * FROM _strays_now;
-DROP VIEW _tries_now;
+DROP VIEW _spans_now;
 DROP VIEW _by_name;
 DROP TABLE _closings;
 DROP TABLE _odd_siblings;
@@ -303,13 +303,13 @@ INSERT INTO _report_spans SELECT * FROM _report_spans_now;
 CREATE OR REPLACE TEMP TABLE _candidates AS SELECT * FROM _pool;
 CREATE OR REPLACE TEMP TABLE _alive AS  -- spans of a candidate's run that nothing had ended at its cut
 SELECT p.run_no, p.place, p.parent_no, p.cut_t, s.seq, s.next_seq, s.group_key, s.generation_index, s.attempt
-FROM _tries s JOIN _candidates p ON p.parent_no = s.run_no
+FROM _spans s JOIN _candidates p ON p.parent_no = s.run_no
 WHERE p.acted AND s.start_t <= p.cut_t AND (s.end_kind IS NULL OR s.end_t > p.cut_t);
 INSERT INTO _restores
 WITH nameless AS (SELECT * FROM _candidates WHERE NOT path_names_one
 ), stopped AS (  -- dispatched again or given up there by a later line of that run, before the cut
     SELECT a.run_no, a.place, a.seq
-    FROM _alive a JOIN _tries d
+    FROM _alive a JOIN _spans d
       ON d.run_no = a.parent_no AND d.group_key = a.group_key AND d.seq > a.seq AND d.start_t <= a.cut_t
      AND d.generation_index IS NOT DISTINCT FROM a.generation_index
     WHERE a.next_seq IS NOT NULL
@@ -326,7 +326,7 @@ WITH nameless AS (SELECT * FROM _candidates WHERE NOT path_names_one
     FROM _alive a
     ANTI JOIN stopped USING (run_no, place, seq)
     ANTI JOIN sealed s ON s.run_no = a.run_no AND s.group_key = a.group_key
-    ANTI JOIN _tries d ON d.run_no = a.run_no AND d.group_key = a.group_key
+    ANTI JOIN _spans d ON d.run_no = a.run_no AND d.group_key = a.group_key
         AND d.generation_index IS NOT DISTINCT FROM a.generation_index
     ANTI JOIN _words w ON w.run_no = a.run_no AND w.group_key = a.group_key AND w.attempt = a.attempt
         AND w.generation_index IS NOT DISTINCT FROM a.generation_index
@@ -335,10 +335,10 @@ WITH nameless AS (SELECT * FROM _candidates WHERE NOT path_names_one
     SELECT n.run_no, n.place, count(*) AS against
     FROM nameless n
     JOIN (SELECT s.run_no, coalesce(s.prompt_id, s.group_key) AS prompt, arg_min(s.start_t, s.seq) AS first_t
-          FROM _tries s JOIN (SELECT DISTINCT parent_no FROM nameless) p ON p.parent_no = s.run_no GROUP BY ALL) f
+          FROM _spans s JOIN (SELECT DISTINCT parent_no FROM nameless) p ON p.parent_no = s.run_no GROUP BY ALL) f
         ON f.run_no = n.parent_no AND f.first_t > n.cut_t
     ANTI JOIN (SELECT s.run_no, coalesce(s.prompt_id, s.group_key) AS prompt
-               FROM _tries s JOIN (SELECT DISTINCT run_no FROM nameless) r ON r.run_no = s.run_no) d
+               FROM _spans s JOIN (SELECT DISTINCT run_no FROM nameless) r ON r.run_no = s.run_no) d
         ON d.run_no = n.run_no AND d.prompt = f.prompt
     GROUP BY n.run_no, n.place
 ), taken AS (

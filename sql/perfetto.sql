@@ -59,7 +59,7 @@ FROM threads
 ORDER BY pid, place;
 
 -- step: arrows
--- From the last moment of a lost span to the try that replaced it, the first dispatch of its sibling by the run that lost
+-- From the last moment of a lost span to the attempt that replaced it, the first dispatch of its sibling by the run that lost
 -- it; none back in time.
 CREATE OR REPLACE TEMP TABLE _perfetto_arrows AS
 WITH lost AS (

@@ -17,7 +17,7 @@ WITH placed AS (
     SELECT r.line, s.end_kind,
            r.start_s + least(greatest(s.start_t - r.begin_t, 0), r.length_s) AS a,
            r.start_s + least(greatest(s.end_t - r.begin_t, 0), r.length_s) AS b
-    FROM _spans s JOIN _whatif_runs r ON r.run = s.run
+    FROM _named_spans s JOIN _whatif_runs r ON r.run = s.run
     WHERE s.experiment = $experiment
 )
 SELECT line, a, b, coalesce(end_kind <> 'sealed', false) AS own, b AS saved_s
@@ -37,7 +37,7 @@ WITH closings AS (
            r.start_s + least(greatest(s.start_t - r.begin_t, 0), r.length_s) AS a,
            r.start_s + least(greatest(s.end_t - r.begin_t, 0), r.length_s) AS b,
            CASE WHEN s.close_t IS NOT NULL THEN r.start_s + least(greatest(s.close_t - r.begin_t, 0), r.length_s) END AS closed_s
-    FROM _spans s JOIN _whatif_runs r ON r.run = s.run
+    FROM _named_spans s JOIN _whatif_runs r ON r.run = s.run
     WHERE s.experiment = $experiment
 ), closed_later AS (
     SELECT p.run, p.seq, min(c.closed_s) AS closed_s

@@ -124,9 +124,9 @@ def costs_of(
 def granularities_of(con: "duckdb.DuckDBPyConnection", name: str, given: str | None) -> list[tuple[str, bool]]:
     """(granularity, whether sealed spans are saved only with their group) for each that is asked for."""
     at_once, closings = con.execute(
-        "SELECT (SELECT count(*) FROM (SELECT run, end_seq FROM _spans WHERE experiment = $1 AND by_group "
+        "SELECT (SELECT count(*) FROM (SELECT run, end_seq FROM _named_spans WHERE experiment = $1 AND by_group "
         "AND end_kind = 'sealed' GROUP BY ALL HAVING count(*) > 1)), "
-        "(SELECT count(*) FROM _spans WHERE experiment = $1 AND close_t IS NOT NULL)",
+        "(SELECT count(*) FROM _named_spans WHERE experiment = $1 AND close_t IS NOT NULL)",
         [name],
     ).fetchall()[0]
     if given is None:
