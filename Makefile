@@ -13,8 +13,8 @@ OLDEST_PYTHON ?= $(or $(firstword $(PYTHONS)),$(error no Python 3.11 or newer is
 NEWEST_PYTHON ?= $(or $(lastword $(PYTHONS)),$(error no Python 3.11 or newer is here))
 # The tests that meet DuckDB, pandas, pyarrow and matplotlib most in the time they take. make test-oldest VERSIONED=tests
 # runs all, once `.venv-oldest/bin/pip install --constraint .venv-oldest/bounds.txt --editable ".[dev]"` is done.
-VERSIONED ?= tests/views tests/export tests/plots tests/report tests/loading/test_take_apart.py tests/test_attach.py \
-	tests/test_cli.py tests/test_compare.py tests/test_traces.py
+VERSIONED ?= tests/views tests/export tests/plots tests/loading/test_take_apart.py tests/test_attach.py \
+	tests/test_compare.py tests/test_traces.py
 NOT_TO_BE_HAD := { echo "make: the versions to test on could not be installed, so nothing is tested: is the package index in reach?" >&2; exit 1; }
 
 .DEFAULT_GOAL := help

@@ -1,10 +1,14 @@
 -- From lines to events. Python runs the steps it needs; the duckdb command line runs the whole file, after sql/[0-9]*.sql:
---   (echo "SET VARIABLE trace_files = 'logs/*.jsonl';"; cat sql/[0-9]*.sql sql/load.sql) | duckdb traces.duckdb
+--   (echo "SET VARIABLE trace_files = 'logs/*.jsonl';"; cat sql/[0-9]*.sql sql/load.sql) | duckdb -bail traces.duckdb
 -- An experiment is then the folder a file lies in (above a launch folder exp_001), or the variable `experiment`.
 -- Without Python a line that is not exactly one whole event goes to `rejects` as it is: `rtrace load` takes it apart. So
 -- does a line that read_csv cannot read, and the lines after it in its file are then numbered one too low.
 -- step: files
-INSERT OR IGNORE INTO _about VALUES ('format', '2');  -- as in database.py, so that Python opens what this makes
+BEGIN;
+INSERT OR IGNORE INTO _about  -- as in database.py, so that Python opens what this makes
+SELECT 'format', '2'
+WHERE CASE WHEN (SELECT count(*) FROM trace_files) = 0 THEN true
+           ELSE error('this database holds traces already: name a new one, or bring it up to date with rtrace load') END;
 INSERT INTO trace_files(file_id, path, experiment)
 SELECT row_number() OVER (ORDER BY file), file,
        coalesce(getvariable('experiment')::VARCHAR,
@@ -364,3 +368,7 @@ INSERT INTO _held_group_lines SELECT * FROM _held_group_lines_now;
 INSERT INTO _held SELECT * FROM _held_now;
 INSERT INTO _deeds SELECT * FROM _deeds_now;
 INSERT INTO _fates SELECT * FROM _fates_now;
+-- step: end
+DELETE FROM _portion;
+DELETE FROM _touched;
+COMMIT;

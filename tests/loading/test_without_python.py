@@ -12,17 +12,22 @@ from tests.loading.worlds import contents, dispatches, line, one, write
 DUCKDB = Path(sys.executable).with_name("duckdb")
 
 
-def load_alone(folder: Path, files: str) -> Path:
-    """A database made in this folder by the SQL files alone."""
+def run_alone(folder: Path, files: str) -> "subprocess.CompletedProcess[str]":
+    """The SQL files alone, over a database in this folder."""
     sql = database.sql_folder()
     text = "".join(path.read_text() for path in [*sorted(sql.glob("[0-9]*.sql")), sql / "load.sql"])
-    done = subprocess.run(
+    return subprocess.run(
         [DUCKDB, "-no-init", "-bail", "alone.duckdb"],
         input=f"SET VARIABLE trace_files = '{files}';\n{text}",
         capture_output=True,
         text=True,
         cwd=folder,
     )
+
+
+def load_alone(folder: Path, files: str) -> Path:
+    """A database made in this folder by the SQL files alone."""
+    done = run_alone(folder, files)
     assert (done.returncode, done.stderr) == (0, "")
     return folder / "alone.duckdb"
 
@@ -46,6 +51,18 @@ def test_nothing_is_dropped(tmp_path: Path) -> None:
     with database.connect(load_alone(tmp_path, "e/t.jsonl"), read_only=True) as alone:
         assert one(alone, "SELECT count(*) FROM events") == 2
         assert one(alone, "SELECT count(*) FROM rejects") == 4
+
+
+def test_a_second_time_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "e/t.jsonl", *dispatches("a", 0, 3))
+    db = load_alone(tmp_path, "e/t.jsonl")
+    again = run_alone(tmp_path, "e/t.jsonl")
+    assert again.returncode != 0
+    assert "this database holds traces already" in again.stderr
+    with database.connect(db, read_only=True) as con:
+        assert one(con, "SELECT count(*) FROM events") == 3
+        assert one(con, "SELECT count(*) FROM attempt_spans") == 3
+        assert one(con, "SELECT count(*) FROM _touched") == 0
 
 
 @pytest.mark.parametrize("moved", [False, True])
