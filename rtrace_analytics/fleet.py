@@ -23,7 +23,7 @@ from rtrace_analytics.errors import InputError, RtraceError
 from rtrace_analytics.export import parquet
 from rtrace_analytics.export.fingerprint import making
 from rtrace_analytics.export.schema import View, exported
-from rtrace_analytics.loading.find import default_experiment, find
+from rtrace_analytics.loading.find import experiment_of, find
 from rtrace_analytics.text import one_line
 
 if TYPE_CHECKING:
@@ -142,22 +142,8 @@ def _found(
         for file in find([path for path in given if path not in urls], None, experiment_from):
             found.setdefault(file.experiment, []).append(file.path)
     for url in sorted({url for pattern in urls for url in _listed(pattern)}):
-        found.setdefault(_experiment(url, experiment_from), []).append(url)
+        found.setdefault(experiment_of(url, experiment_from), []).append(url)
     return found
-
-
-def _experiment(url: str, pattern: str | None) -> str:
-    """The experiment of a file behind a URL, by the rules of `loading.find`."""
-    if pattern is None:
-        return default_experiment(url)
-    try:
-        match = re.search(pattern, url)
-        name = match and (match.groupdict().get("experiment") or match[1])
-    except (re.error, IndexError) as error:
-        raise InputError(f"pattern {pattern!r} for the experiment cannot be used: {error}") from error
-    if not name:
-        raise InputError(f"pattern {pattern!r} finds no experiment in path {url!r}: change it")
-    return str(name)
 
 
 def _listed(url: str) -> list[str]:

@@ -143,7 +143,7 @@ reported AS MATERIALIZED (  -- other: NULL where it is the report's only dispatc
     SELECT o.id, p.*
     FROM open_1 o
     JOIN (SELECT DISTINCT id, span_no FROM reported) d USING (id)
-    JOIN published p ON p.experiment_no = o.experiment_no AND p.parent_no = d.span_no AND p.published_t <= o.restore_t
+    JOIN published p ON p.parent_no = d.span_no AND p.published_t <= o.restore_t
     QUALIFY row_number() OVER (PARTITION BY o.id, p.parent_no ORDER BY p.place DESC) <= 10
 ), look_2 AS MATERIALIZED (
     SELECT c.id, c.place, count(q.id) FILTER (q.other IS NULL) + count(DISTINCT q.other) AS explains

@@ -138,8 +138,8 @@ def test_files_behind_a_url(tmp_path):
     assert entry["sources"][0]["path"] == url and entry["sources"][0]["events"] == 7
     with pytest.raises(rta.InputError, match="no trace at 'file:///"):
         fleets.fleet(f"file://{tmp_path}/no/*.jsonl", tmp_path / "out2")
-    assert fleets._experiment("s3://b/exps/e1/t.jsonl", NAMED) == "e1"
-    assert fleets._experiment("s3://b/exps/e1/exp_002/t.jsonl", None) == "e1"
+    assert fleets.experiment_of("s3://b/exps/e1/t.jsonl", NAMED) == "e1"
+    assert fleets.experiment_of("s3://b/exps/e1/exp_002/t.jsonl", None) == "e1"
 
 
 def test_without_ray(tmp_path, monkeypatch):

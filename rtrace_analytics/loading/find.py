@@ -51,6 +51,11 @@ def find(
     ]
 
 
+def experiment_of(path: str, experiment_from: str | None = None) -> str:
+    """The experiment of a file that need not be here (an address, say). Raises `InputError`."""
+    return _experiment(path, None, _pattern(None, experiment_from))
+
+
 def must_be_text(what: str, value: str) -> None:
     """Raises `InputError` for bytes in the disguise of text, as Python reads names that are not UTF-8."""
     if any("\ud800" <= letter <= "\udfff" for letter in value):
