@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 _STORAGE = "v1.5.0"  # what the duckdb command line that people can install opens
-_PORTION = 8_000_000  # events of runs whose fates are derived together, where they are of several families
+PORTION = 8_000_000  # events that are derived together, where they are of several experiments or families of runs
 _STEP = re.compile(r"^-- step: (\w+)$", re.M)
 
 
@@ -146,4 +146,4 @@ def _portions(con: "duckdb.DuckDBPyConnection") -> list[tuple[int, int]]:
         FROM (SELECT root_no, (sum(events) OVER (ORDER BY root_no) - events) // ? AS portion
               FROM (SELECT root_no, sum(events) AS events FROM _families_now GROUP BY root_no))
         GROUP BY portion ORDER BY portion"""
-    return con.execute(query, [_PORTION]).fetchall()
+    return con.execute(query, [PORTION]).fetchall()

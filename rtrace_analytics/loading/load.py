@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import duckdb
 
 _EVENTS = [event.name for event in EVENTS]
-_PORTION = 8_000_000  # events that are derived together, where they are of several experiments
 
 
 def load(
@@ -92,7 +91,7 @@ def _portions(con: "duckdb.DuckDBPyConnection", experiments: set[str]) -> Iterat
     portion: list[str] = []
     size = 0
     for experiment in sorted(experiments):
-        if portion and size + events.get(experiment, 0) > _PORTION:
+        if portion and size + events.get(experiment, 0) > database.PORTION:
             yield portion
             portion, size = [], 0
         portion.append(experiment)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import duckdb
 
 INTAKE = 600 * 10**6  # bytes for DuckDB while files are read: what Python and the chunks being read take comes to this
-DERIVING = 720 * 10**6  # bytes for DuckDB afterwards
+DERIVING = 680 * 10**6  # bytes for DuckDB afterwards
 _UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 

@@ -71,7 +71,7 @@ def _compare(con: Any, experiment: str, events: list[dict]) -> None:
 @given(traces(), traces(), PORTIONS)
 def test_views_equal_the_oracle(con: Any, events: list[dict], others: list[dict], portion: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(database, "_PORTION", portion)
+        patch.setattr(database, "PORTION", portion)
         compare(con, events, others)
 
 
@@ -80,5 +80,5 @@ def test_views_equal_the_oracle(con: Any, events: list[dict], others: list[dict]
 @given(traces(), traces(), PORTIONS)
 def test_views_equal_the_oracle_on_many_traces(con: Any, events: list[dict], others: list[dict], portion: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(database, "_PORTION", portion)
+        patch.setattr(database, "PORTION", portion)
         compare(con, events, others)
