@@ -238,7 +238,8 @@ class _Experiment:
         run, cut, began = restore.run, snapshot.cut, self.began[snapshot.run]
         own = [span for span in self.spans if span.line.run == snapshot.run]
         by_the_cut = {
-            s.line.key for s in self.spans
+            s.line.key
+            for s in self.spans
             if s.line.t <= cut and (s.line.run == snapshot.run or self.began[s.line.run][0] < began[0])
         }
         explained = restore.reports & by_the_cut
@@ -285,8 +286,10 @@ class _Experiment:
             return span.sealed and within(span.line, history)
         heirs = [run for run in history if run != span.line.run]
         lines = [o for run in heirs for o in self.before_redispatch(run, span.line.sibling) if within(o, history)]
-        return any(line.event == SEAL and line.key == span.line.key and place(line, history) > place(span.line, history)
-                   for line in lines)
+        return any(
+            line.event == SEAL and line.key == span.line.key and place(line, history) > place(span.line, history)
+            for line in lines
+        )
 
     def latest_dispatch(self, key: tuple, history: History) -> Span | None:
         spans = [span for span in self.spans if span.line.key == key and within(span.line, history)]

@@ -21,12 +21,6 @@ PORTIONS = st.sampled_from([10, 8_000_000])  # events of families of runs whose 
 REPORT = ("run", "group_key", "generation_index", "attempt", "verdict")
 
 
-@pytest.fixture(scope="module")
-def con() -> Any:
-    with database.connect() as con:
-        yield con
-
-
 def _same(a: Any, b: Any) -> bool:
     if isinstance(a, float) and isinstance(b, (int, float)):
         return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)

@@ -5,8 +5,6 @@ from hypothesis import HealthCheck, given, settings
 from random_traces import traces
 from worlds import put, rows, world
 
-from rtrace_analytics import database
-
 QUERY = """
     SELECT group_key, occurrence, first_dispatch_t, sealed_t, duration_s, siblings, sealed_siblings, attempts,
            lost_attempts, attempt_s, straggler_s, straggler, seals
@@ -102,12 +100,6 @@ def test_a_seal_in_the_restored_history_does():
         line(41, "b", "group_sealed"),
     ]
     assert [(row[1], row[2], row[3]) for row in found(events)] == [(1, 10, 14), (2, 32, 41)]
-
-
-@pytest.fixture(scope="module")
-def con():
-    with database.connect() as con:
-        yield con
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))

@@ -5,8 +5,6 @@ from hypothesis import HealthCheck, given, settings
 from random_traces import traces
 from worlds import put, world
 
-from rtrace_analytics import database
-
 COLUMNS = (
     "run, stop_t, cut_t, newest_published_cut_t, newest_cut_t, due_cut_t, lost_s, older_s, unpublished_s, rest_s, due_s"
 )
@@ -75,12 +73,6 @@ def test_one_more_was_due_before_the_stop():
         for event in events(3, *more)
     ]
     assert found(lines)[0][-1] == 36  # sealed at 71, by the time it was due
-
-
-@pytest.fixture(scope="module")
-def con():
-    with database.connect() as con:
-        yield con
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))

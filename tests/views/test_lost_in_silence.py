@@ -8,8 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from random_traces import traces
 from worlds import put, world
 
-from rtrace_analytics import database
-
 DATA = Path(__file__).parents[1] / "data"
 
 
@@ -73,12 +71,6 @@ def test_the_real_drops():
     ).fetchone()
     mine = con.execute("SELECT sum(lost_s) FROM lost_in_silence WHERE reported = 0").fetchone()
     assert mine == pytest.approx(dropped)
-
-
-@pytest.fixture(scope="module")
-def con():
-    with database.connect() as con:
-        yield con
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))

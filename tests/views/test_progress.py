@@ -1,11 +1,8 @@
 """progress: literal lines in, literal rows out; the net of a run is its history's seals and its own."""
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from random_traces import traces
 from worlds import put, world
-
-from rtrace_analytics import database
 
 
 def seal(t, run, prompt):
@@ -51,12 +48,6 @@ def test_an_unknown_cut_leaves_the_net_unknown():
         ("x", "b", 5, "restore", 0, 0, None, None),
         ("x", "b", 7, "group_sealed", 1, 1, None, 0),
     ]
-
-
-@pytest.fixture(scope="module")
-def con():
-    with database.connect() as con:
-        yield con
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))

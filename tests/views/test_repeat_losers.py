@@ -5,8 +5,6 @@ from hypothesis import HealthCheck, given, settings
 from random_traces import traces
 from worlds import put, world
 
-from rtrace_analytics import database
-
 
 def line(t, run, event, prompt="7", attempt=0, **fields):
     return {
@@ -48,12 +46,6 @@ def test_a_prompt_lost_twice_and_one_lost_once():
 def test_nothing_lost_no_row():
     events = [line(1, "a", "attempt_dispatched"), line(2, "a", "attempt_abandoned", reason="failed")]
     assert world(events).execute("SELECT count(*) FROM repeat_losers").fetchone() == (0,)
-
-
-@pytest.fixture(scope="module")
-def con():
-    with database.connect() as con:
-        yield con
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))

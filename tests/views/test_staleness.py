@@ -1,11 +1,8 @@
 """staleness: literal lines in, literal rows out; a row for every sealed dispatch."""
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from random_traces import traces
 from worlds import put, world
-
-from rtrace_analytics import database
 
 
 def line(t, event, prompt="7", run="a", **fields):
@@ -59,12 +56,6 @@ def test_a_group_seal_seals_too():
         {"t": 3, "run": "a", "event": "group_sealed", "prompt_id": "7"},
     ]
     assert found(events) == [("a:1", 1, 3, 1, 2, 1)]
-
-
-@pytest.fixture(scope="module")
-def con():
-    with database.connect() as con:
-        yield con
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))

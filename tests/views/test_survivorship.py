@@ -5,8 +5,6 @@ from hypothesis import HealthCheck, given, settings
 from random_traces import traces
 from worlds import put, world
 
-from rtrace_analytics import database
-
 
 def rollouts(lengths, lost=()):
     """Sealed rollouts of these lengths; those in `lost` still run when the run stops, at 100."""
@@ -36,12 +34,6 @@ def test_ten_rollouts_the_longest_lost():
 def test_equal_lengths_share_a_decile():
     found = world(rollouts([5] * 7 + [9] * 3)).execute("SELECT decile, spans, seconds FROM survivorship ORDER BY ALL")
     assert found.fetchall() == [(1, 7, 35), (8, 3, 27)]
-
-
-@pytest.fixture(scope="module")
-def con():
-    with database.connect() as con:
-        yield con
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
