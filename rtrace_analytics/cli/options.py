@@ -38,9 +38,7 @@ class Place(click.Path):
 
 def db(*, required: bool = True) -> Callable[[Any], Any]:
     """The option --db, the same in every command."""
-    return click.option(
-        "--db", type=Place(), required=required, metavar="FILE", help="The database file."
-    )
+    return click.option("--db", type=Place(), required=required, metavar="FILE", help="The database file.")
 
 
 def load(command: Callable[..., Any]) -> Any:

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from rtrace_analytics import database
-from rtrace_analytics.loading.load import load_with
+from rtrace_analytics.loading.load import load
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,7 +40,7 @@ def check(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
     The files are loaded into a database in a temporary folder, which is removed. Raises `InputError`.
     """
     with TemporaryDirectory(prefix="rtrace_check_") as folder, database.connect(Path(folder) / "check.duckdb") as con:
-        report = load_with(con, paths, careful=True)
+        report = load(con, paths, careful=True)
         return [*_quality(con), *_rejects(con), *_of_files(report)]
 
 

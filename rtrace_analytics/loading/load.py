@@ -33,6 +33,7 @@ def load(
     labels: Mapping[str, Any] | None = None,
     rename: Mapping[str, str] | None = None,
     progress: bool | None = None,
+    careful: bool = False,
 ) -> LoadReport:
     """Load trace files, folders or globs, or bring them up to date; all or nothing, in one transaction.
 
@@ -40,31 +41,9 @@ def load(
     group the name; else it is the folder's name (a file loaded before keeps its experiment). `labels` are kept for the
     experiments of these files. `rename` maps event names of another producer to those of the event list: for what is
     loaded of these experiments already, now and at later loads. `progress`: a bar on stderr for what takes long, by
-    default on a terminal and in notebooks. Raises `InputError`, `DatabaseError`.
+    default on a terminal and in notebooks. `careful`: all lines with more than known fields are taken apart, so that no
+    doubled key is missed. Raises `InputError`, `DatabaseError`.
     """
-    return load_with(
-        con,
-        paths,
-        experiment=experiment,
-        experiment_from=experiment_from,
-        labels=labels,
-        rename=rename,
-        progress=progress,
-    )
-
-
-def load_with(
-    con: "duckdb.DuckDBPyConnection",
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-    *,
-    experiment: str | None = None,
-    experiment_from: str | None = None,
-    labels: Mapping[str, Any] | None = None,
-    rename: Mapping[str, str] | None = None,
-    progress: bool | None = None,
-    careful: bool = False,
-) -> LoadReport:
-    """`load`; `careful`: all lines with more than known fields are taken apart, so that no doubled key is missed."""
     found = find(paths, experiment, experiment_from)
     with small_memory(con) as hold, _transaction(con):
         hold(INTAKE)
