@@ -259,7 +259,7 @@ def bad(tmp_path, db):
         ("show runs --db {tmp}", "Is a directory"),
         ("show runs --db {tmp}/text.duckdb", "is not a DuckDB database"),
         ("show runs --db {tmp}/foreign.duckdb", "not of rtrace"),
-        ("show runs --db {tmp}/version.duckdb", "has database format 0, this rtrace reads 1"),
+        ("show runs --db {tmp}/version.duckdb", "has database format 0, this rtrace reads 2"),
         ("show runs --db {db} --experiment nope", "no experiment 'nope'"),
         ("show runs --db {db} --run nope", "no run 'nope'"),
         ("sql SELEC --db {db}", "Parser Error"),

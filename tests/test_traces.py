@@ -226,7 +226,7 @@ def test_a_database_of_another_version(file):
     con = duckdb.connect(file)
     con.execute("UPDATE _about SET value = '999' WHERE name = 'format'")
     con.close()
-    with pytest.raises(rta.DatabaseError, match="has database format 999, this rtrace reads 1: load the traces anew"):
+    with pytest.raises(rta.DatabaseError, match="has database format 999, this rtrace reads 2: load the traces anew"):
         rta.connect(file)
 
 
