@@ -1,12 +1,14 @@
 """The database: opened or made, its SQL files run in order, its derived tables built anew after a load."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtrace_analytics.errors import DatabaseError
+from rtrace_analytics.text import is_text
 
 if TYPE_CHECKING:
     import duckdb
@@ -42,10 +44,19 @@ def run_statement(con: "duckdb.DuckDBPyConnection", statement: str, source: str,
         raise DatabaseError(f"{source}: {error}\nin: {statement.strip()}") from error
 
 
+@cache
 def steps(name: str) -> dict[str, str]:
     """The named steps of an SQL file (`-- step: name` begins one), name to text."""
     parts = _STEP.split((sql_folder() / name).read_text(encoding="utf-8"))
     return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def run_step(con: "duckdb.DuckDBPyConnection", name: str, step: str, parameters: Any = None) -> Any:
+    """Run a named step of an SQL file; the result of its last statement."""
+    result = None
+    for statement in con.extract_statements(steps(name)[step]):
+        result = run_statement(con, statement.query, f"{name}, step {step}", parameters)
+    return result
 
 
 def connect(path: str | Path | None = None, *, read_only: bool = False) -> "duckdb.DuckDBPyConnection":
@@ -79,7 +90,7 @@ def connect(path: str | Path | None = None, *, read_only: bool = False) -> "duck
 
 def _check_file(where: str) -> None:
     """What is surely no database, before DuckDB waits for it or takes it for a file of another kind."""
-    if any("\ud800" <= letter <= "\udfff" for letter in where):
+    if not is_text(where):
         raise DatabaseError(f"the name {where!r} is not UTF-8: name another file")
     file = Path(where)
     if file.exists() and not file.is_dir():
@@ -122,28 +133,37 @@ def make(con: "duckdb.DuckDBPyConnection") -> None:
 
 def derive(con: "duckdb.DuckDBPyConnection", experiments: Sequence[str]) -> None:
     """Build the derived tables of these experiments anew from `events`; the caller holds the transaction."""
+    query = """
+        SELECT name, count(experiment) FROM (SELECT unnest(?::VARCHAR[]) AS name) LEFT JOIN events ON experiment = name
+        GROUP BY name ORDER BY name"""
+    for portion in _portions(con.execute(query, [list(experiments)]).fetchall()):
+        _derive(con, portion)
+
+
+def _derive(con: "duckdb.DuckDBPyConnection", experiments: list[str]) -> None:
     con.execute("DELETE FROM _touched")
-    con.execute("INSERT INTO _touched SELECT unnest(?::VARCHAR[])", [list(experiments)])
+    con.execute("INSERT INTO _touched SELECT unnest(?::VARCHAR[])", [experiments])
     for step in ("derive_clear", "derive_lines", "derive_spans", "derive_lineage"):
-        _run_step(con, step)
-    for portion in _portions(con):
+        run_step(con, "load.sql", step)
+    families = "SELECT root_no, sum(events) FROM _families_now GROUP BY root_no ORDER BY root_no"
+    for roots in _portions(con.execute(families).fetchall()):
         con.execute("DELETE FROM _portion")
-        con.execute("INSERT INTO _portion SELECT run_no FROM _families_now WHERE root_no BETWEEN ? AND ?", portion)
-        _run_step(con, "derive_fates")
+        limits = [roots[0], roots[-1]]
+        con.execute("INSERT INTO _portion SELECT run_no FROM _families_now WHERE root_no BETWEEN ? AND ?", limits)
+        run_step(con, "load.sql", "derive_fates")
     con.execute("DELETE FROM _portion")
     con.execute("DELETE FROM _touched")
 
 
-def _run_step(con: "duckdb.DuckDBPyConnection", step: str) -> None:
-    for statement in con.extract_statements(steps("load.sql")[step]):
-        run_statement(con, statement.query, f"load.sql, step {step}")
-
-
-def _portions(con: "duckdb.DuckDBPyConnection") -> list[tuple[int, int]]:
-    """Families of runs whose fates are derived together: first and last of the runs they come from."""
-    query = """
-        SELECT min(root_no), max(root_no)
-        FROM (SELECT root_no, (sum(events) OVER (ORDER BY root_no) - events) // ? AS portion
-              FROM (SELECT root_no, sum(events) AS events FROM _families_now GROUP BY root_no))
-        GROUP BY portion ORDER BY portion"""
-    return con.execute(query, [PORTION]).fetchall()
+def _portions(sizes: Iterable[tuple[Any, int]]) -> Iterator[list[Any]]:
+    """Names to derive together, so many as have not more events than are good for the memory; one at least."""
+    portion: list[Any] = []
+    size = 0
+    for name, events in sizes:
+        if portion and size + events > PORTION:
+            yield portion
+            portion, size = [], 0
+        portion.append(name)
+        size += events
+    if portion:
+        yield portion

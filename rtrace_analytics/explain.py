@@ -103,7 +103,7 @@ class _Story:
 
 
 def _rows(con: "duckdb.DuckDBPyConnection", step: str, **parameters: Any) -> list[Row]:
-    found = database.run_statement(con, database.steps("explain.sql")[step], f"explain.sql, step {step}", parameters)
+    found = database.run_step(con, "explain.sql", step, parameters)
     names = [column[0] for column in found.description]
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 

@@ -64,3 +64,12 @@ def share(part: float, whole: float) -> str:
 def date(t: float) -> str | None:
     """A moment as a date (UTC); None where it is no plausible number of seconds since the epoch."""
     return f"{datetime.fromtimestamp(t, UTC):%Y-%m-%d %H:%M:%S} UTC" if 1e8 < t < 1e11 else None
+
+
+def is_text(value: str) -> bool:
+    """Whether it is text, not bytes in its disguise, as Python reads names and arguments that are not UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

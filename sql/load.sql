@@ -155,16 +155,16 @@ WHERE (spread.run, spread.file_id) = (events.run, events.file_id);
 -- step: touched
 INSERT INTO _touched SELECT DISTINCT experiment FROM trace_files;
 -- step: derive_clear
-DELETE FROM _held_groups WHERE experiment_no IN (SELECT experiment_no FROM _runs SEMI JOIN _touched USING (experiment));
-DELETE FROM _rare WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
-DELETE FROM _spans WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
-DELETE FROM _strays WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
-DELETE FROM _report_spans WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
-DELETE FROM _matched_reports WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
-DELETE FROM _held_lines WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
-DELETE FROM _held_group_lines WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
-DELETE FROM _held WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
-DELETE FROM _deeds WHERE run_no IN (SELECT run_no FROM _runs SEMI JOIN _touched USING (experiment));
+DELETE FROM _held_groups WHERE experiment_no IN (SELECT experiment_no FROM _touched_runs);
+DELETE FROM _rare WHERE run_no IN (SELECT run_no FROM _touched_runs);
+DELETE FROM _spans WHERE run_no IN (SELECT run_no FROM _touched_runs);
+DELETE FROM _strays WHERE run_no IN (SELECT run_no FROM _touched_runs);
+DELETE FROM _report_spans WHERE run_no IN (SELECT run_no FROM _touched_runs);
+DELETE FROM _matched_reports WHERE run_no IN (SELECT run_no FROM _touched_runs);
+DELETE FROM _held_lines WHERE run_no IN (SELECT run_no FROM _touched_runs);
+DELETE FROM _held_group_lines WHERE run_no IN (SELECT run_no FROM _touched_runs);
+DELETE FROM _held WHERE run_no IN (SELECT run_no FROM _touched_runs);
+DELETE FROM _deeds WHERE run_no IN (SELECT run_no FROM _touched_runs);
 DELETE FROM _group_fixes WHERE experiment IN (SELECT experiment FROM _touched);
 DELETE FROM _runs WHERE experiment IN (SELECT experiment FROM _touched);
 DELETE FROM _reports WHERE experiment IN (SELECT experiment FROM _touched);

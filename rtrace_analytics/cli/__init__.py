@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from rtrace_analytics.errors import InputError, RtraceError
-from rtrace_analytics.text import clean, one_line
+from rtrace_analytics.text import clean, is_text, one_line
 
 _FIRST = ("waste", "load", "show", "sql")
 _NOT_COMMANDS = {"options", "output"}
@@ -75,7 +75,7 @@ def _run() -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that has no letter for it is no failure
     try:
         for argument in sys.argv[1:]:
-            if not _is_text(argument):
+            if not is_text(argument):
                 raise InputError(f"argument {argument!r} is not UTF-8: rename what it names")
         rtrace(prog_name="rtrace", standalone_mode=False)
         return 0
@@ -95,11 +95,3 @@ def _run() -> int:
         text = str(error)
     print("rtrace: " + clean(one_line(text)), file=sys.stderr)
     return 2
-
-
-def _is_text(argument: str) -> bool:
-    try:
-        argument.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

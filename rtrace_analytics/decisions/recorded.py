@@ -55,10 +55,7 @@ def snapshots(con: "duckdb.DuckDBPyConnection", experiment: str) -> tuple[int, f
 
 def run_step(con: "duckdb.DuckDBPyConnection", step: str, **parameters: Any) -> Any:
     """Run a step of `whatif.sql`; the result of its last statement."""
-    result = None
-    for statement in con.extract_statements(database.steps("whatif.sql")[step]):
-        result = database.run_statement(con, statement.query, f"whatif.sql, step {step}", parameters or None)
-    return result
+    return database.run_step(con, "whatif.sql", step, parameters or None)
 
 
 def replay(con: "duckdb.DuckDBPyConnection", lines: Sequence[Line], experiment: str) -> Recorded:

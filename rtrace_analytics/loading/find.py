@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtrace_analytics.errors import InputError
+from rtrace_analytics.text import is_text
 
 _TRACE = re.compile(r"\.jsonl(\.\d+)?(\.gz|\.zst)?$")
 _LAUNCH = re.compile(r"exp_\d+")
@@ -57,8 +58,8 @@ def experiment_of(path: str, experiment_from: str | None = None) -> str:
 
 
 def must_be_text(what: str, value: str) -> None:
-    """Raises `InputError` for bytes in the disguise of text, as Python reads names that are not UTF-8."""
-    if any("\ud800" <= letter <= "\udfff" for letter in value):
+    """Raises `InputError` for what is not."""
+    if not is_text(value):
         raise InputError(f"{what} {value!r} is not UTF-8: rename it")
 
 

@@ -60,7 +60,6 @@ class Intake:
         self._con = con
         self._careful = careful  # leave nothing but plain lines to SQL
         self._advance = advance  # called with the bytes done
-        self._steps = database.steps("load.sql") | database.steps("intake.sql")
         self._hashes: list[NDArray[np.uint64]] = []  # of the file whose chunks are coming
         self._blocks: list[pa.Table] = []  # of the files of a batch that are through
         self._slots = {name: _Slot(schema) for name, schema in _SLOTS.items()}
@@ -152,7 +151,7 @@ class Intake:
 
     def _not_plain(self, parts: list[Part]) -> list[pa.Table]:
         """The lines that the step `events` left; where they are the most of a file, the next are not tried as plain."""
-        found = self._con.execute(self._steps["not_plain"]).fetchnumpy()
+        found = self._result("not_plain").fetchnumpy()
         left: list[pa.Table] = []
         for part in parts:
             lines = np.sort(found["line"][found["file_id"] == part.job.file.file_id])
@@ -231,10 +230,12 @@ class Intake:
         return int(rows[0][0]) if rows else 0
 
     def _rows(self, step: str) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = []
-        for statement in self._con.extract_statements(self._steps[step]):
-            rows = database.run_statement(self._con, statement.query, f"step {step}").fetchall()
+        rows: list[tuple[Any, ...]] = self._result(step).fetchall()
         return rows
+
+    def _result(self, step: str) -> Any:
+        name = "intake.sql" if step in database.steps("intake.sql") else "load.sql"
+        return database.run_step(self._con, name, step)
 
 
 def _places(parts: list[Part]) -> pa.Table:

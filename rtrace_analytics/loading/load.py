@@ -56,26 +56,8 @@ def load(
             intake.close()
         touched = plan.touched | _finish(con, plan) | _rename(con, plan.experiments)
         hold(DERIVING)
-        for portion in _portions(con, touched):
-            database.derive(con, portion)
+        database.derive(con, sorted(touched))
     return plan.report
-
-
-def _portions(con: "duckdb.DuckDBPyConnection", experiments: set[str]) -> Iterator[list[str]]:
-    """Experiments to derive together, so many as have not more events than are good for the memory; one at least."""
-    if not experiments:
-        return
-    query = "SELECT experiment, count(*) FROM events WHERE list_contains(?, experiment) GROUP BY experiment"
-    events = dict(con.execute(query, [sorted(experiments)]).fetchall())
-    portion: list[str] = []
-    size = 0
-    for experiment in sorted(experiments):
-        if portion and size + events.get(experiment, 0) > database.PORTION:
-            yield portion
-            portion, size = [], 0
-        portion.append(experiment)
-        size += events.get(experiment, 0)
-    yield portion
 
 
 @contextmanager
